@@ -1,0 +1,105 @@
+//! The one shape of behaviour: bytes and time in, actions out.
+//!
+//! A play, a mock guest and the reference host are all machines. Two of them run against each other in memory on a
+//! virtual clock; the runner's loop drives any of them on real links. A machine never blocks, and asks for time only
+//! by naming a deadline.
+
+use bytes::Bytes;
+
+/// Microseconds since the machine was started, on a monotonic clock.
+pub type Micros = u64;
+
+/// Which of a machine's links an input or an action belongs to. A guest has one: link 0.
+pub type LinkId = usize;
+
+/// What happens to a machine.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// Bytes arrived on the link, cut anywhere.
+    Bytes(&'a [u8]),
+    /// The other end will send nothing more on the link.
+    Eof,
+    /// The other end took this many more of the bytes that this machine asked to write.
+    Wrote(usize),
+    /// The other end takes no more bytes; what was not yet written never will be.
+    Broken,
+    /// The process on the link wrote this to its standard error.
+    Stderr(&'a [u8]),
+    /// The process on the link ended.
+    Exited(Exited),
+    /// The process on the link left another one running when it ended; it has been killed.
+    Left(Left),
+    /// The user asked to stop.
+    Interrupted,
+    /// The deadline has come (or a later moment).
+    Tick,
+}
+
+/// What a machine wants done.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Write these bytes, in order with earlier ones of the same link.
+    Write {
+        /// Where to.
+        link: LinkId,
+        /// What.
+        bytes: Bytes,
+        /// `true`: begin only when the other end has read everything that was written before.
+        after_drain: bool,
+    },
+    /// Close our writing end once everything asked for is written.
+    Close {
+        /// Which.
+        link: LinkId,
+    },
+    /// Stop (`false`) or go on (`true`) reading from the link. Links are read from the start.
+    Reading {
+        /// Which.
+        link: LinkId,
+        /// Whether to read.
+        on: bool,
+    },
+    /// End the process on the link, with everything that it started, now.
+    Kill {
+        /// Which.
+        link: LinkId,
+    },
+    /// The machine is a process of its own and ends with this code.
+    Exit(u8),
+    /// The machine has nothing more to do.
+    Done,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exited {
+    /// By returning this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// The platform did not say.
+    Unknown,
+}
+
+/// A process that outlived the one that started it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its process id.
+    pub pid: i32,
+    /// Its name, as the platform gives it.
+    pub name: String,
+    /// `true` when it had made a session of its own.
+    pub session: bool,
+}
+
+/// A behaviour without I/O and without a clock.
+pub trait Machine {
+    /// Takes in what happened on `link` at `now`.
+    fn handle(&mut self, link: LinkId, input: Input<'_>, now: Micros);
+
+    /// The next thing to do, or `None` until more happens. Called until it returns `None` after every `handle`.
+    fn poll(&mut self, now: Micros) -> Option<Action>;
+
+    /// When to call `handle` with [`Input::Tick`] if nothing happens before.
+    fn deadline(&self) -> Option<Micros>;
+}
