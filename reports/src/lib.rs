@@ -1,1 +1,19 @@
-//! Placeholder.
+//! The report of a run: what was asked of a target, what held, and how to see it again.
+//!
+//! A [`Report`] is plain data with a stable, versioned JSON form ([`json`]) and a form for people ([`terminal`]).
+//! Nothing here knows how a verdict was reached, and nothing here does I/O: the same report gives the same text,
+//! byte for byte. What a target controls is shown by way of [`safe`], and never otherwise.
+
+pub mod json;
+mod mask;
+mod report;
+pub mod safe;
+pub mod terminal;
+mod texts;
+
+pub use mask::Masked;
+pub use report::{
+    Basis, Cite, CiteKind, Contract, Counts, Environment, Fault, Format, Frame, Level, Location, Origin,
+    Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Target, Tool, Verdict, Wait, WaitFor,
+    Why,
+};

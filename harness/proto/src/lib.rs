@@ -1,8 +1,27 @@
 //! The pure core of sidecert: reading, scripts, plays, recordings and verdicts.
 //!
 //! Nothing here does I/O or reads a clock, the environment or a random source; `cargo xtask tidy` holds that.
+//!
+//! ```text
+//! bytes → wire → json → rpc → exchange → judge → verdict        what is read
+//! script → play ⇄ machine … → transcript                        what is done, and its record
+//! requirement, suite, contract                                  what is asked, and of whom
+//! ```
 
+pub mod budget;
 pub mod contract;
+pub mod exchange;
 pub mod json;
+pub mod judge;
 pub mod machine;
+pub mod play;
+pub mod reasonix;
+pub mod requirement;
+pub mod rpc;
 pub mod schema;
+pub mod script;
+pub mod sim;
+pub mod suite;
+pub mod transcript;
+pub mod verdict;
+pub mod wire;

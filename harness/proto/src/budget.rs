@@ -1,0 +1,73 @@
+//! Every bound on time that a play keeps, by name. Nothing waits for longer than one of these says.
+
+use crate::machine::Micros;
+
+const MILLI: Micros = 1_000;
+const SECOND: Micros = 1_000_000;
+
+/// How long a play waits, and for what. All in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// How long a target may take to write its first byte before the run ends.
+    pub first_byte: Micros,
+    /// How long it may take for its first answer, once it has written something.
+    pub start: Micros,
+    /// The least that is allowed for an answer.
+    pub answer_least: Micros,
+    /// The most that is allowed for an answer; in between it is twenty times what the first answer took.
+    pub answer_most: Micros,
+    /// How long a process may take to end once our writing end is closed.
+    pub exit_after_close: Micros,
+    /// How long a process that closed its output may take to end before it is killed.
+    pub exit_after_end: Micros,
+    /// How long a killed process may take to be gone.
+    pub exit_after_kill: Micros,
+    /// The least that counts as silence.
+    pub quiet_least: Micros,
+    /// The most that silence must last; in between it is eight times the median time of an answer.
+    pub quiet_most: Micros,
+    /// How long we wait for silence while the target goes on talking.
+    pub quiet_total: Micros,
+    /// `false` lifts every bound but those on ending a process: for people with a debugger.
+    pub deadlines: bool,
+}
+
+/// How late a tick may be before it means that we were not running.
+pub const LATE_TICK: Micros = 20 * MILLI;
+/// How often one wait may be re-armed because we were not running.
+pub const STARVED_MOST: u8 = 3;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            first_byte: 5 * SECOND,
+            start: 30 * SECOND,
+            answer_least: SECOND,
+            answer_most: 5 * SECOND,
+            exit_after_close: 5 * SECOND,
+            exit_after_end: 500 * MILLI,
+            exit_after_kill: 5 * SECOND,
+            quiet_least: 20 * MILLI,
+            quiet_most: 250 * MILLI,
+            quiet_total: 2 * SECOND,
+            deadlines: true,
+        }
+    }
+}
+
+impl Budget {
+    /// How long an answer may take to a target whose first answer took `start`.
+    pub fn answer(&self, start: Micros) -> Micros {
+        (20 * start).clamp(self.answer_least, self.answer_most)
+    }
+
+    /// How long silence must last for a target whose answers take `median`.
+    pub fn quiet(&self, median: Micros) -> Micros {
+        (8 * median).clamp(self.quiet_least, self.quiet_most)
+    }
+
+    /// The moment `within` after `from`, or none when deadlines are lifted.
+    pub fn deadline(&self, from: Micros, within: Micros) -> Option<Micros> {
+        self.deadlines.then(|| from.saturating_add(within))
+    }
+}

@@ -1,0 +1,707 @@
+//! A recording in, verdicts out: streaming, in memory that does not grow with the recording.
+//!
+//! Observers run once over each process and note every rule that comes up; judges read the part of the script that
+//! their row names, when it ends. What the target did is data: the only faults here are the recording's own.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::contract::{Contract, Fact, Method, Side};
+use crate::exchange::{self, Pairs, Pending};
+use crate::json::{self, Node, Slots, Tape};
+use crate::machine::{Exited, Left, Micros};
+use crate::play::FENCE;
+use crate::requirement::{Basis, Check, Requirement, Rule};
+use crate::rpc::{self, Envelope, Malformed};
+use crate::script::{Need, ScriptDef, Setting};
+use crate::suite::Suite;
+use crate::transcript::{self, End, Event, Kind, LINE_BYTES_MAX, Record, Wait};
+use crate::verdict::{self, At, Broken, Profile, Sight, Verdict, Why};
+use crate::wire::{Deframer, Line};
+
+/// The longest part of a script that is shown to judges, in bytes.
+const SLICE_BYTES_MAX: usize = 64 << 20;
+/// How many wrong frames of our own are told.
+const OURS_MOST: usize = 32;
+/// How many waits are listed.
+const WAITS_MOST: usize = 10_000;
+/// How much of the end of standard error is kept, in bytes.
+const STDERR_TAIL_BYTES: usize = 2_048;
+
+/// Watches one process, and notes each rule when it comes up.
+pub trait Observer<'c> {
+    /// Takes in what happened.
+    fn observe(&mut self, moment: &Moment<'_, 'c>, notes: &mut Notes<'_>);
+}
+
+/// Something that happened, as observers see it.
+#[derive(Debug)]
+pub struct Moment<'a, 'c> {
+    /// When.
+    pub t: Micros,
+    /// What.
+    pub what: Happened<'a, 'c>,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Happened<'a, 'c> {
+    /// A line that is JSON.
+    Frame(&'a Framed<'a, 'c>),
+    /// A line that is no JSON, or has white space around it.
+    Line {
+        /// Whose.
+        from: Side,
+        /// Why it is no JSON; `None` if only white space is too much.
+        fault: Option<json::Fault>,
+    },
+    /// Anything else.
+    Event(&'a Kind<'a>),
+}
+
+/// A frame, with everything looked up.
+#[derive(Debug)]
+pub struct Framed<'a, 'c> {
+    /// Who wrote it.
+    pub from: Side,
+    /// What our script calls it.
+    pub label: Option<&'a str>,
+    /// The whole JSON text.
+    pub root: Node<'a>,
+    /// The envelope, or why it is none.
+    pub envelope: Result<Envelope<'a>, Malformed>,
+    /// The method of a request or notification, if the contract knows it.
+    pub method: Option<&'c Method>,
+    /// The request that a response answers.
+    pub answers: Option<Pending<'c>>,
+    /// Whether a request reuses the id of one that still waits.
+    pub id_in_use: bool,
+}
+
+/// Takes down what observers see of the rules.
+#[derive(Debug)]
+pub struct Notes<'n> {
+    rules: &'n [&'static Rule],
+    marks: &'n mut [Mark],
+    suspended: &'n BTreeSet<&'static str>,
+    fresh: &'n mut Vec<(usize, String)>,
+}
+
+impl Notes<'_> {
+    /// The rule came up and was kept.
+    pub fn kept(&mut self, rule: &'static Rule) {
+        if let Some(at) = self.place(rule) {
+            self.marks[at].came_up = true;
+        }
+    }
+
+    /// The rule came up and was broken, by this.
+    pub fn broken(&mut self, rule: &'static Rule, actual: impl FnOnce() -> String) {
+        if let Some(at) = self.place(rule) {
+            self.marks[at].came_up = true;
+            self.fresh.push((at, actual()));
+        }
+    }
+
+    /// The rule came up, and was kept if `kept`.
+    pub fn note(&mut self, rule: &'static Rule, kept: bool, actual: impl FnOnce() -> String) {
+        if kept { self.kept(rule) } else { self.broken(rule, actual) }
+    }
+
+    fn place(&self, rule: &'static Rule) -> Option<usize> {
+        if rule.assumes.iter().any(|assumed| self.suspended.contains(assumed.name)) {
+            return None;
+        }
+        self.rules.iter().position(|known| std::ptr::eq(*known, rule) || known.name == rule.name)
+    }
+}
+
+/// What is known of a rule in the script that is running.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    came_up: bool,
+}
+
+/// What is known of a rule over the whole run.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    /// It came up, and was kept, in a script that ran to its end.
+    kept: bool,
+    /// Where it was first broken.
+    broken: Option<(At, String)>,
+}
+
+/// What a run says, requirement by requirement.
+#[derive(Debug)]
+pub struct Judged {
+    /// Every row that binds the target, in the order of the table.
+    pub verdicts: Vec<(&'static Requirement, Verdict)>,
+    /// Wrong frames of our own that did not mean to be wrong.
+    pub ours: Vec<(At, String)>,
+    /// The waits, in order, process by process.
+    pub waits: Vec<WaitTaken>,
+    /// The processes, in order.
+    pub processes: Vec<ProcessEnd>,
+    /// Why the first script that could not be played to its end could not.
+    pub cause: Option<String>,
+    /// What is wrong with the recording itself.
+    pub faults: Vec<RecordingFault>,
+}
+
+/// A wait of ours.
+#[derive(Clone, Debug)]
+pub struct WaitTaken {
+    /// In which process.
+    pub process: usize,
+    /// In which script.
+    pub script: String,
+    /// What for.
+    pub wait: Wait,
+    /// The label of the step, or of the frame whose answer it was.
+    pub label: Option<String>,
+    /// How long it took.
+    pub took: Micros,
+    /// How long it might have taken.
+    pub within: Micros,
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessEnd {
+    /// The name of its recording.
+    pub name: String,
+    /// The scripts that began in it.
+    pub scripts: Vec<String>,
+    /// How its recording ended; `None` when it has no footer.
+    pub end: Option<End>,
+    /// How it ended.
+    pub exited: Option<Exited>,
+    /// What it left running.
+    pub left: Vec<Left>,
+    /// The end of its standard error.
+    pub stderr: String,
+}
+
+/// Something wrong with a recording.
+#[derive(Clone, Debug)]
+pub struct RecordingFault {
+    /// In which process.
+    pub process: usize,
+    /// In which line, counted from 1.
+    pub line: u64,
+    /// What.
+    pub says: String,
+}
+
+/// Judges one run.
+pub struct Judge<'c> {
+    suite: &'static Suite,
+    target: Side,
+    profile: Profile,
+    contract: &'c Contract,
+    setting: Setting<'c>,
+    selected: &'c BTreeSet<String>,
+    declared: Option<BTreeSet<String>>,
+    tallies: Vec<Tally>,
+    /// Verdicts of rows that a judge decides, so far.
+    decided: BTreeMap<&'static str, Verdict>,
+    /// Why scripts could not be played to their end.
+    cut: BTreeMap<String, Option<String>>,
+    judged: Judged,
+    current: Option<Process<'c>>,
+}
+
+/// The process that is being read.
+struct Process<'c> {
+    deframer: Deframer,
+    spare: Slots,
+    lines: u64,
+    events: u64,
+    observer: Box<dyn Observer<'c> + 'c>,
+    pairs: Pairs<'c>,
+    marks: Vec<Mark>,
+    fresh: Vec<(usize, String)>,
+    suspended: BTreeSet<&'static str>,
+    script: Option<Slice>,
+    ended: ProcessEnd,
+    over: bool,
+}
+
+/// The part of the script that is running.
+struct Slice {
+    name: String,
+    first: u64,
+    /// Its lines; `None` when nobody asks for them, or when they were too many.
+    lines: Option<Vec<u8>>,
+}
+
+impl<'c> Judge<'c> {
+    /// A judge of a run of `suite` against a target on side `target`. Of the rows only `selected` are judged.
+    pub fn new(
+        suite: &'static Suite,
+        target: Side,
+        profile: Profile,
+        setting: Setting<'c>,
+        selected: &'c BTreeSet<String>,
+    ) -> Self {
+        let judged = Judged {
+            verdicts: Vec::new(),
+            ours: Vec::new(),
+            waits: Vec::new(),
+            processes: Vec::new(),
+            cause: None,
+            faults: Vec::new(),
+        };
+        Self {
+            suite,
+            target,
+            profile,
+            contract: setting.contract,
+            setting,
+            selected,
+            declared: None,
+            tallies: vec![Tally::default(); suite.rules.len()],
+            decided: BTreeMap::new(),
+            cut: BTreeMap::new(),
+            judged,
+            current: None,
+        }
+    }
+
+    /// Begins the recording of the next process, called `name`.
+    pub fn begin(&mut self, name: &str) {
+        self.end();
+        self.current = Some(Process {
+            deframer: Deframer::new(LINE_BYTES_MAX),
+            spare: Slots::default(),
+            lines: 0,
+            events: 0,
+            observer: (self.suite.observer)(self.contract),
+            pairs: Pairs::default(),
+            marks: vec![Mark::default(); self.suite.rules.len()],
+            fresh: Vec::new(),
+            suspended: BTreeSet::new(),
+            script: None,
+            ended: ProcessEnd { name: name.to_owned(), ..ProcessEnd::default() },
+            over: false,
+        });
+    }
+
+    /// Reads on. Any cut of the recording into chunks will do.
+    pub fn read(&mut self, chunk: &[u8]) {
+        let Some(mut process) = self.current.take() else { return };
+        let mut deframer = std::mem::replace(&mut process.deframer, Deframer::new(0));
+        let mut lines = deframer.push(chunk);
+        while let Some(line) = lines.next() {
+            process.lines += 1;
+            if process.over {
+                continue;
+            }
+            let read = match line {
+                Line::Whole(line) => self.line(&mut process, line),
+                Line::Oversize { .. } => Err(format!("longer than {LINE_BYTES_MAX} bytes")),
+            };
+            if let Err(says) = read {
+                self.fault(&mut process, says);
+            }
+        }
+        process.deframer = deframer;
+        self.current = Some(process);
+    }
+
+    /// Ends the recording of the current process.
+    pub fn end(&mut self) {
+        let Some(mut process) = self.current.take() else { return };
+        if process.ended.end.is_none() {
+            if !process.over {
+                process.lines += 1;
+                self.fault(&mut process, "the recording is cut off: it has no footer".to_owned());
+            }
+            if let Some(slice) = process.script.take() {
+                self.script_ended(&mut process, slice, Some("its recording ends in the middle".to_owned()));
+            }
+        }
+        self.judged.processes.push(process.ended);
+    }
+
+    /// What the run says.
+    pub fn finish(mut self) -> Judged {
+        self.end();
+        let rows: Vec<&'static Requirement> = self.suite.rows(self.target).collect();
+        self.judged.verdicts = rows.into_iter().map(|row| (row, self.verdict(row))).collect();
+        self.judged
+    }
+
+    // ---- reading ----
+
+    fn fault(&mut self, process: &mut Process<'c>, says: String) {
+        process.over = true;
+        let fault = RecordingFault { process: self.judged.processes.len(), line: process.lines, says };
+        self.judged.faults.push(fault);
+    }
+
+    fn line(&mut self, process: &mut Process<'c>, line: &[u8]) -> Result<(), String> {
+        if process.ended.end.is_some() {
+            return Err("something follows the footer".to_owned());
+        }
+        if let Some(plain) = transcript::read_plain(line) {
+            match Tape::scan_in(plain.text, std::mem::take(&mut process.spare)) {
+                Ok(tape) if tape.root().raw().len() == plain.text.len() => {
+                    process.keep(line);
+                    self.frame(process, plain.t, plain.from, None, false, &tape);
+                    process.spare = tape.into_spare();
+                    process.events += 1;
+                    return Ok(());
+                }
+                Ok(tape) => process.spare = tape.into_spare(),
+                Err((_, spare)) => process.spare = spare,
+            }
+        }
+        match transcript::read(line).map_err(|fault| fault.to_string())? {
+            Record::Header { .. } if process.lines == 1 => Ok(()),
+            Record::Header { .. } => Err("a second header".to_owned()),
+            Record::Event(_) | Record::Footer { .. } if process.lines == 1 => Err("it has no header".to_owned()),
+            Record::Event(event) => {
+                self.event(process, line, &event);
+                process.events += 1;
+                Ok(())
+            }
+            Record::Footer { end, events } => self.footer(process, end, events),
+        }
+    }
+
+    fn footer(&mut self, process: &mut Process<'c>, end: End, events: u64) -> Result<(), String> {
+        if events != process.events {
+            return Err(format!("the footer counts {events} events, and there are {}", process.events));
+        }
+        process.ended.end = Some(end);
+        if let Some(slice) = process.script.take() {
+            self.script_ended(process, slice, Some("its recording ends in the middle".to_owned()));
+        }
+        // What came up outside of every script, the end of the links above all, counts if the process ended in order.
+        self.settle(process, end == End::Done);
+        Ok(())
+    }
+
+    fn event(&mut self, process: &mut Process<'c>, line: &[u8], event: &Event<'_>) {
+        let at = process.events;
+        match &event.kind {
+            Kind::Begin { script } => {
+                self.settle(process, true);
+                let wanted = self.wants_lines(script);
+                let lines = wanted.then(Vec::new);
+                process.script = Some(Slice { name: script.to_string(), first: at, lines });
+                process.ended.scripts.push(script.to_string());
+                process.keep(line);
+            }
+            Kind::Ended { cut, .. } => {
+                process.keep(line);
+                if let Some(slice) = process.script.take() {
+                    self.script_ended(process, slice, cut.as_deref().map(str::to_owned));
+                }
+            }
+            Kind::Frame(frame) => {
+                process.keep(line);
+                let bytes = frame.payload.bytes();
+                match Tape::scan_in(&bytes, std::mem::take(&mut process.spare)) {
+                    Ok(tape) => {
+                        let (label, departs) = (frame.label.as_deref(), frame.departs.is_some());
+                        let padded = tape.root().raw().len() != bytes.len();
+                        self.frame(process, event.t, frame.from, label, departs, &tape);
+                        if padded {
+                            self.observe(process, event.t, Happened::Line { from: frame.from, fault: None }, departs);
+                        }
+                        process.spare = tape.into_spare();
+                    }
+                    Err((fault, spare)) => {
+                        process.spare = spare;
+                        let departs = frame.departs.is_some();
+                        self.depart(process, departs);
+                        self.observe(process, event.t, Happened::Line { from: frame.from, fault: Some(fault) }, departs);
+                    }
+                }
+            }
+            kind => {
+                process.keep(line);
+                self.told(process, kind);
+                self.observe(process, event.t, Happened::Event(kind), false);
+            }
+        }
+    }
+
+    fn told(&mut self, process: &mut Process<'c>, kind: &Kind<'_>) {
+        let script = process.script.as_ref().map(|slice| slice.name.clone()).unwrap_or_default();
+        let number = self.judged.processes.len();
+        match kind {
+            Kind::Waited { wait, label, took, within } => {
+                if self.judged.waits.len() < WAITS_MOST {
+                    let label = label.as_deref().map(str::to_owned);
+                    let (wait, took, within) = (*wait, *took, *within);
+                    self.judged.waits.push(WaitTaken { process: number, script, wait, label, took, within });
+                }
+            }
+            Kind::TimedOut { wait, label, within } => {
+                let label = label.as_deref().map(str::to_owned);
+                let wait = WaitTaken { process: number, script, wait: *wait, label, took: *within, within: *within };
+                self.judged.waits.push(wait);
+            }
+            Kind::Exited(exited) => process.ended.exited = Some(*exited),
+            Kind::Left(left) => process.ended.left.push(left.clone()),
+            Kind::Stderr { text, .. } => {
+                let tail = &mut process.ended.stderr;
+                tail.push_str(text);
+                let over = tail.len().saturating_sub(STDERR_TAIL_BYTES);
+                let from = (over..=tail.len()).find(|at| tail.is_char_boundary(*at)).unwrap_or_default();
+                tail.drain(..from);
+            }
+            _ => {}
+        }
+    }
+
+    fn frame(
+        &mut self,
+        process: &mut Process<'c>,
+        t: Micros,
+        from: Side,
+        label: Option<&str>,
+        departs: bool,
+        tape: &Tape<'_>,
+    ) {
+        let root = tape.root();
+        let envelope = rpc::classify(root);
+        let mut framed =
+            Framed { from, label, root, envelope, method: None, answers: None, id_in_use: false };
+        match &framed.envelope {
+            Ok(Envelope::Request { id, method, .. }) => {
+                framed.method = self.contract.method(method);
+                let fence = label == Some(FENCE);
+                let pending = Pending { at: process.events, t, method: framed.method, fence };
+                if !departs {
+                    framed.id_in_use = !process.pairs.asked(from, id, pending);
+                }
+            }
+            Ok(Envelope::Notification { method, .. }) => framed.method = self.contract.method(method),
+            Ok(Envelope::Response { id, .. }) => framed.answers = process.pairs.answered(from, id),
+            Err(_) => {}
+        }
+        self.depart(process, departs);
+        self.observe(process, t, Happened::Frame(&framed), departs);
+        if from == self.target && framed.answers.as_ref().is_some_and(|asked| asked.fence) {
+            process.suspended.clear();
+        }
+    }
+
+    /// A frame of ours that is wrong on purpose breaks whatever the target's rules may assume of us.
+    fn depart(&self, process: &mut Process<'c>, departs: bool) {
+        if departs {
+            let ours = self.suite.rules.iter().filter(|rule| rule.binds != self.target);
+            process.suspended.extend(ours.map(|rule| rule.name));
+        }
+    }
+
+    fn observe(&mut self, process: &mut Process<'c>, t: Micros, what: Happened<'_, 'c>, departs: bool) {
+        let Process { observer, marks, fresh, suspended, events, .. } = process;
+        let mut notes = Notes { rules: self.suite.rules, marks, suspended, fresh };
+        observer.observe(&Moment { t, what }, &mut notes);
+        if fresh.is_empty() {
+            return;
+        }
+        let at = At { process: self.judged.processes.len(), event: *events };
+        for (rule, actual) in fresh.drain(..) {
+            if self.suite.rules[rule].binds == self.target {
+                self.tallies[rule].broken.get_or_insert((at.clone(), actual));
+            } else {
+                suspended.insert(self.suite.rules[rule].name);
+                if !departs && self.judged.ours.len() < OURS_MOST {
+                    self.judged.ours.push((at.clone(), actual));
+                }
+            }
+        }
+    }
+
+    /// What came up since the last time is kept for good if the script ran to its end.
+    fn settle(&mut self, process: &mut Process<'c>, ran_to_its_end: bool) {
+        for (mark, tally) in process.marks.iter_mut().zip(&mut self.tallies) {
+            tally.kept |= std::mem::take(&mut mark.came_up) && ran_to_its_end;
+        }
+    }
+
+    // ---- deciding ----
+
+    fn wants_lines(&self, script: &str) -> bool {
+        script == self.suite.opening.name
+            || self.rows_after(script).next().is_some()
+            || self.declared.is_none()
+    }
+
+    fn rows_after(&self, script: &str) -> impl Iterator<Item = (&'static Requirement, Judging)> {
+        let (target, selected, script) = (self.target, self.selected, script.to_owned());
+        self.suite.rows(target).filter(|row| selected.contains(row.id)).filter_map(move |row| match row.check {
+            Check::After(def, judge) if def.name == script => Some((row, judge)),
+            _ => None,
+        })
+    }
+
+    fn script_ended(&mut self, process: &mut Process<'c>, slice: Slice, cut: Option<String>) {
+        self.settle(process, cut.is_none());
+        if let Some(cut) = &cut {
+            self.judged.cause.get_or_insert_with(|| cut.clone());
+        }
+        self.cut.insert(slice.name.clone(), cut.clone());
+        let rows: Vec<_> = self.rows_after(&slice.name).collect();
+        let Some(lines) = slice.lines else {
+            for (row, _) in rows {
+                self.decide(row, Sight::Undecided(Why::NotMeasured("the recording of its script is too long")));
+            }
+            return;
+        };
+        let empty = BTreeSet::new();
+        let (suite, profile_rows) = (self.suite, rows);
+        let known = self.declared.clone();
+        let declared = known.as_ref().unwrap_or(&empty);
+        let (sights, declares) =
+            exchange::read(&lines, slice.first, self.contract, self.target, declared, |exchange| {
+                let sights: Vec<Sight> = profile_rows.iter().map(|(_, judge)| judge(exchange)).collect();
+                let answer = exchange.answer_to(suite.declaration);
+                let declares = answer.and_then(|answer| match answer.outcome {
+                    rpc::Outcome::Result(result) => Some((suite.declared)(result)),
+                    rpc::Outcome::Error { .. } => None,
+                });
+                (sights, declares)
+            });
+        if self.declared.is_none() {
+            self.declared = declares;
+        }
+        for ((row, _), sight) in profile_rows.into_iter().zip(sights) {
+            self.decide(row, sight);
+        }
+    }
+
+    fn decide(&mut self, row: &'static Requirement, sight: Sight) {
+        let process = self.judged.processes.len();
+        let verdict = verdict::verdict(row, self.profile, process, sight);
+        let joined = verdict::join(self.decided.remove(row.id), verdict);
+        self.decided.insert(row.id, joined);
+    }
+
+    fn verdict(&self, row: &'static Requirement) -> Verdict {
+        if !self.selected.contains(row.id) {
+            return Verdict::Undecided(Why::NotSelected);
+        }
+        if let Some(why) = self.does_not_hold(row) {
+            return why;
+        }
+        match row.check {
+            Check::Unobservable(why) => Verdict::Undecided(Why::Unobservable(why)),
+            Check::After(script, _) => {
+                let decided = self.decided.get(row.id).cloned();
+                decided.unwrap_or_else(|| Verdict::Undecided(self.never_played(script)))
+            }
+            Check::Always(rule, script) => {
+                let place = self.suite.rules.iter().position(|known| *known == rule);
+                let tally = place.map(|place| self.tallies[place].clone()).unwrap_or_default();
+                match tally.broken {
+                    Some((at, actual)) => self.broken(row, at, actual),
+                    None if tally.kept => Verdict::Pass { remark: None },
+                    None => Verdict::Undecided(self.never_came_up(script)),
+                }
+            }
+        }
+    }
+
+    fn broken(&self, row: &'static Requirement, at: At, actual: String) -> Verdict {
+        let process = at.process;
+        let sight = Sight::SawOther { at: at.event, actual };
+        match verdict::verdict(row, self.profile, process, sight) {
+            Verdict::Fail(broken) => Verdict::Fail(Broken { at, ..broken }),
+            other => other,
+        }
+    }
+
+    fn does_not_hold(&self, row: &'static Requirement) -> Option<Verdict> {
+        if row.holds.editions & self.suite.edition == 0 {
+            let why = format!("it does not hold in {}", self.suite.name);
+            return Some(Verdict::NotApplicable(Cow::Owned(why)));
+        }
+        if let Some(missing) = row.holds.facts.iter().find(|fact| !self.contract.has(**fact)) {
+            let name = match missing {
+                Fact::Method(name) | Fact::Member(name) | Fact::Reason(name) | Fact::Definition(name) => name,
+            };
+            return Some(Verdict::NotApplicable(Cow::Owned(format!("the contract has no {name}"))));
+        }
+        let capability = row.holds.declares?;
+        match &self.declared {
+            Some(declared) if declared.contains(capability) => None,
+            Some(_) => {
+                let who = self.target;
+                Some(Verdict::NotApplicable(Cow::Owned(format!("the {who} does not declare {capability}"))))
+            }
+            None => Some(Verdict::Undecided(self.cut_short())),
+        }
+    }
+
+    /// Why a script that a row needs was not played.
+    fn never_played(&self, script: &ScriptDef) -> Why {
+        let none = BTreeSet::new();
+        let declared = self.declared.as_ref().unwrap_or(&none);
+        match (Setting { declared, ..self.setting }).unmet(script) {
+            Some(Need::Provocation(name)) => {
+                Why::NotProvoked(Cow::Owned(format!("a provocation file that says how to make it: `[provoke] {name} = …`")))
+            }
+            Some(Need::Exercise(group)) => Why::NotExercised(group),
+            Some(Need::Declared(_)) | None => self.cut_short(),
+        }
+    }
+
+    fn never_came_up(&self, script: &ScriptDef) -> Why {
+        match self.cut.get(script.name) {
+            Some(Some(cause)) => Why::CutShort(cause.clone()),
+            Some(None) => Why::NotProvoked(Cow::Borrowed("nothing that it did brought this up")),
+            None => self.never_played(script),
+        }
+    }
+
+    fn cut_short(&self) -> Why {
+        let cause = self.judged.cause.clone();
+        Why::CutShort(cause.unwrap_or_else(|| "the recording does not have its script".to_owned()))
+    }
+}
+
+type Judging = fn(&exchange::Exchange<'_>) -> Sight;
+
+impl Process<'_> {
+    /// Keeps a line for the judges of the script that is running.
+    fn keep(&mut self, line: &[u8]) {
+        let Some(slice) = &mut self.script else { return };
+        let Some(lines) = &mut slice.lines else { return };
+        if lines.len() + line.len() > SLICE_BYTES_MAX {
+            slice.lines = None;
+            return;
+        }
+        lines.extend_from_slice(line);
+        lines.push(b'\n');
+    }
+}
+
+/// Whether a run with these verdicts conforms: the code of the process, and a line that says why.
+pub fn outcome(judged: &Judged, strict: bool) -> (u8, String) {
+    use crate::requirement::Level;
+    let demanded = |row: &Requirement| row.level == Level::Must || (strict && row.level == Level::Should);
+    let count = |test: &dyn Fn(&(&Requirement, Verdict)) -> bool| {
+        judged.verdicts.iter().filter(|(row, verdict)| demanded(row) && test(&(*row, verdict.clone()))).count()
+    };
+    let failed = count(&|(_, verdict)| matches!(verdict, Verdict::Fail(_)));
+    if failed > 0 {
+        return (1, format!("{failed} of what is demanded failed"));
+    }
+    let cut = count(&|(row, verdict)| {
+        row.basis() == Basis::Specified && matches!(verdict, Verdict::Undecided(Why::CutShort(_)))
+    });
+    if cut > 0 {
+        return (3, format!("nothing failed, but {cut} of what is demanded could not be decided"));
+    }
+    if !judged.faults.is_empty() {
+        return (3, "nothing failed, but the recording is incomplete".to_owned());
+    }
+    (0, "nothing that is demanded failed".to_owned())
+}

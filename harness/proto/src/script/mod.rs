@@ -1,0 +1,288 @@
+//! A stimulus as data: what our side does, step by step, and how it reacts meanwhile.
+//!
+//! A [`ScriptDef`] stands in the tables and builds a [`Script`] from the facts of a run. Steps are played in order;
+//! reactions answer frames of the target while they run; what no reaction claims, the peer answers. There is no
+//! expression language: what the steps cannot say becomes another kind of step.
+
+mod pattern;
+mod template;
+mod text;
+
+pub use pattern::{Captures, Pattern};
+pub use template::Template;
+pub use text::ScriptFault;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::contract::Contract;
+use crate::transcript::Payload;
+
+/// The version of the text form.
+pub const FORMAT: u64 = 1;
+
+/// A stimulus in the tables. Compared by name.
+#[derive(Debug)]
+pub struct ScriptDef {
+    /// What our side does, as `[a-z0-9-]+`; unique in its suite.
+    pub name: &'static str,
+    /// Which process it plays in.
+    pub process: Process,
+    /// What must be given before it can be played at all.
+    pub needs: &'static [Need],
+    /// Builds it.
+    pub build: fn(&Setting<'_>) -> Script,
+}
+
+impl PartialEq for ScriptDef {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// Which process a script plays in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    /// One that it shares with other tours, between the suite's opening and closing.
+    Tour,
+    /// One of its own, between the suite's opening and closing.
+    Own,
+    /// One of its own, with nothing before and nothing after.
+    Bare,
+}
+
+/// Something without which a script is not played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// A frame, given by the user, that makes this target do something.
+    Provocation(&'static str),
+    /// The user's leave to exercise this group.
+    Exercise(&'static str),
+    /// The target's declaration of this capability.
+    Declared(&'static str),
+}
+
+/// The facts of a run that scripts and peers are built from.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The contract in force.
+    pub contract: &'a Contract,
+    /// The target's manifest, one JSON text; `None` when the user gave none.
+    pub manifest: Option<&'a str>,
+    /// What the target has declared so far; empty before its answer to the opening.
+    pub declared: &'a BTreeSet<String>,
+    /// The provocations that the user gave: each one JSON text.
+    pub provocations: &'a BTreeMap<String, String>,
+    /// The groups that the user lets us exercise.
+    pub exercised: &'a BTreeSet<String>,
+    /// The seed of the run: session ids and cut positions come from it.
+    pub seed: u64,
+    /// A folder for the target's workspace, as text; it may not exist on this machine.
+    pub workspace: &'a str,
+}
+
+impl Setting<'_> {
+    /// Whether `need` is met.
+    pub fn meets(&self, need: Need) -> bool {
+        match need {
+            Need::Provocation(name) => self.provocations.contains_key(name),
+            Need::Exercise(group) => self.exercised.contains(group) || self.exercised.contains("all"),
+            Need::Declared(capability) => self.declared.contains(capability),
+        }
+    }
+
+    /// The first need of `script` that is not met.
+    pub fn unmet(&self, script: &ScriptDef) -> Option<Need> {
+        script.needs.iter().copied().find(|need| !self.meets(*need))
+    }
+}
+
+/// What our side does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Script {
+    /// Its name.
+    pub name: String,
+    /// In order.
+    pub steps: Vec<Step>,
+    /// Beside them; the first that matches a frame answers it.
+    pub reactions: Vec<Reaction>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Write a frame that conforms.
+    Send {
+        /// What it is called in the recording.
+        label: Option<String>,
+        /// The frame.
+        frame: Outgoing,
+    },
+    /// Write a frame that is wrong on purpose.
+    Raw {
+        /// What it is called in the recording.
+        label: Option<String>,
+        /// What makes it wrong.
+        departs: String,
+        /// The frame.
+        frame: Outgoing,
+    },
+    /// Cut the next write at these places (in bytes, LF included); each part goes when the one before it was read.
+    Cut {
+        /// Where, ascending.
+        at: Vec<usize>,
+    },
+    /// Wait for a frame; frames that came since the script began and no step has claimed count.
+    Await {
+        /// Which.
+        frame: Pattern,
+        /// How long.
+        within: Within,
+    },
+    /// Ask something harmless and wait for any answer: what the target did before is now here, if it is serial.
+    Fence {
+        /// Whether the end of the link will do as well as an answer.
+        or_end: bool,
+    },
+    /// Wait until nothing comes for eight times the median time of an answer.
+    Quiet,
+    /// Stop reading from the target.
+    Hold,
+    /// Read again.
+    Release,
+    /// Close our writing end.
+    Close,
+    /// Wait for the end of the process.
+    Exit,
+    /// End the process.
+    Kill,
+    /// Play these steps several times.
+    Repeat {
+        /// How many times.
+        times: u32,
+        /// What.
+        steps: Vec<Self>,
+    },
+    /// Play these steps once for each element of a captured array.
+    Each {
+        /// The array's capture.
+        of: String,
+        /// The capture that holds the element.
+        name: String,
+        /// What.
+        steps: Vec<Self>,
+    },
+}
+
+/// A frame to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outgoing {
+    /// JSON with holes.
+    Template(Template),
+    /// These bytes.
+    Payload(Payload<'static>),
+}
+
+/// How long a step waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// As long as the first answer of a process may take.
+    Start,
+    /// As long as an answer may take.
+    Answer,
+    /// This many milliseconds: a bound that stands in a frame of ours.
+    Millis(u64),
+}
+
+/// What our side does about a frame of the target, whenever it comes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reaction {
+    /// Which frames.
+    pub when: Pattern,
+    /// What.
+    pub reply: Reply,
+    /// How many times at most; `None` for always.
+    pub times: Option<u32>,
+}
+
+/// How a reaction answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// At once.
+    Once(Template),
+    /// At once, and the same again.
+    Twice(Template),
+    /// When this many more fences were answered.
+    AfterFences(u32, Template),
+    /// Not at all.
+    Never,
+}
+
+/// Building scripts in Rust; what is built is plain data.
+impl Script {
+    /// An empty script.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// Appends a step.
+    #[must_use]
+    pub fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Sends a conforming request, which the recording calls `label`; `params` is one JSON text, which may have holes.
+    #[must_use]
+    pub fn request(self, label: &str, method: &str, params: &str) -> Self {
+        let frame = request(&format!(r#"{{"$id":"{label}"}}"#), method, params);
+        self.step(Step::Send { label: Some(label.to_owned()), frame: Outgoing::Template(Template::new(frame)) })
+    }
+
+    /// Sends a conforming notification.
+    #[must_use]
+    pub fn notify(self, label: &str, method: &str, params: &str) -> Self {
+        let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+        self.step(Step::Send { label: Some(label.to_owned()), frame: Outgoing::Template(Template::new(frame)) })
+    }
+
+    /// Sends JSON that is wrong on purpose, and says what makes it wrong.
+    #[must_use]
+    pub fn raw(self, label: &str, departs: &str, json: impl Into<String>) -> Self {
+        self.step(Step::Raw {
+            label: Some(label.to_owned()),
+            departs: departs.to_owned(),
+            frame: Outgoing::Template(Template::new(json.into())),
+        })
+    }
+
+    /// Waits for the answer to the frame called `label`.
+    #[must_use]
+    pub fn answer(self, label: &str) -> Self {
+        self.step(Step::Await { frame: Pattern::answer_to(label), within: Within::Answer })
+    }
+
+    /// Asks something harmless and waits for any answer.
+    #[must_use]
+    pub fn fence(self) -> Self {
+        self.step(Step::Fence { or_end: false })
+    }
+
+    /// Waits until nothing comes.
+    #[must_use]
+    pub fn quiet(self) -> Self {
+        self.step(Step::Quiet)
+    }
+
+    /// Appends the steps and reactions of another script.
+    #[must_use]
+    pub fn then(mut self, other: Self) -> Self {
+        self.steps.extend(other.steps);
+        self.reactions.extend(other.reactions);
+        self
+    }
+}
+
+/// A JSON-RPC request as text; `id` and `params` are JSON texts.
+pub fn request(id: &str, method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+}

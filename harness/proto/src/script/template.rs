@@ -1,0 +1,105 @@
+//! JSON with holes: `{"$id":"LABEL"}` is the id of the frame called so, `{"$capture":"NAME"}` is what was captured.
+
+use std::collections::BTreeMap;
+
+use super::Captures;
+use crate::json::{Kind, Node, Tape};
+
+/// A frame of ours that is complete only when it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    text: String,
+    holes: Vec<Hole>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hole {
+    start: usize,
+    end: usize,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    Id(String),
+    Capture(String),
+}
+
+impl Template {
+    /// The template that this text is. A text that is no JSON has no holes.
+    pub fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let holes = match Tape::scan(text.as_bytes()) {
+            Ok(tape) => tape.root().walk().filter_map(|(_, node)| hole(node)).collect(),
+            Err(_) => Vec::new(),
+        };
+        Self { text, holes }
+    }
+
+    /// The text, holes and all.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text with its holes filled. A label that has no id yet gets the next one; a capture that holds nothing
+    /// leaves `null`.
+    pub fn render(&self, ids: &mut BTreeMap<String, i64>, next_id: &mut i64, captures: &Captures) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.text.len() + 16);
+        let mut from = 0;
+        for hole in &self.holes {
+            out.extend_from_slice(&self.text.as_bytes()[from..hole.start]);
+            match &hole.what {
+                What::Id(label) => {
+                    let id = ids.get(label).copied().unwrap_or_else(|| {
+                        let id = *next_id;
+                        *next_id += 1;
+                        ids.insert(label.clone(), id);
+                        id
+                    });
+                    out.extend_from_slice(id.to_string().as_bytes());
+                }
+                What::Capture(name) => out.extend_from_slice(captures.get(name).map_or("null", |text| text).as_bytes()),
+            }
+            from = hole.end;
+        }
+        out.extend_from_slice(&self.text.as_bytes()[from..]);
+        out
+    }
+}
+
+fn hole(node: Node<'_>) -> Option<Hole> {
+    if node.kind() != Kind::Object || node.len() != 1 {
+        return None;
+    }
+    let (name, value) = node.members().next()?;
+    let value = value.as_str()?.into_owned();
+    let what = match &*name {
+        "$id" => What::Id(value),
+        "$capture" => What::Capture(value),
+        _ => return None,
+    };
+    let start = node.offset();
+    Some(Hole { start, end: start + node.raw().len(), what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_are_filled_and_nothing_else_is_touched() {
+        let mut ids = BTreeMap::from([("old".to_owned(), 4)]);
+        let mut next = 7;
+        let captures = Captures::from([("page".to_owned(), "{\"a\": 1}".to_owned())]);
+        for (text, expected) in [
+            (r#"{"id":{"$id":"old"},"x": [ 1.0 ]}"#, r#"{"id":4,"x": [ 1.0 ]}"#),
+            (r#"{"id":{"$id":"new"},"again":{"$id":"new"}}"#, r#"{"id":7,"again":7}"#),
+            (r#"{"r":{"$capture":"page"},"n":{"$capture":"none"}}"#, r#"{"r":{"a": 1},"n":null}"#),
+            (r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#, r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#),
+            ("{not json {\"$id\":\"old\"}", "{not json {\"$id\":\"old\"}"),
+        ] {
+            let out = Template::new(text).render(&mut ids, &mut next, &captures);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What the machinery must know of one family of protocols in one edition.
+
+use std::collections::BTreeSet;
+
+use crate::contract::{Contract, Side};
+use crate::json::Node;
+use crate::judge::Observer;
+use crate::play::Peer;
+use crate::requirement::{Editions, Requirement, Rule};
+use crate::script::{Process, ScriptDef, Setting};
+
+/// A family in one edition.
+pub struct Suite {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Where every requirement id of the family begins.
+    pub family: &'static str,
+    /// What is specified, in words.
+    pub title: &'static str,
+    /// The bit of its edition.
+    pub edition: Editions,
+    /// The contract that is built in.
+    pub contract: fn() -> &'static Contract,
+    /// The table of the family, all editions.
+    pub requirements: &'static [Requirement],
+    /// Every rule that its observer notes.
+    pub rules: &'static [&'static Rule],
+    /// What is played first in a process, except before a bare script.
+    pub opening: &'static ScriptDef,
+    /// The label of the request whose answer tells what the target declares.
+    pub declaration: &'static str,
+    /// What is played last.
+    pub closing: &'static ScriptDef,
+    /// Watches one process.
+    pub observer: for<'c> fn(&'c Contract) -> Box<dyn Observer<'c> + 'c>,
+    /// Our end, when the target is a guest.
+    pub host: for<'c> fn(&Setting<'c>) -> Box<dyn Peer + 'c>,
+    /// The capabilities that a result of the declaring request declares.
+    pub declared: fn(Node<'_>) -> BTreeSet<String>,
+    /// The longest line that is read, in bytes, LF not counted.
+    pub line_bytes_max: fn(&Contract) -> usize,
+    /// What the user may make possible.
+    pub provocations: &'static [Provocation],
+    /// What the user may let us do.
+    pub exercises: &'static [Exercise],
+}
+
+/// Something that no frame can order, and that the user may make possible.
+#[derive(Clone, Copy, Debug)]
+pub struct Provocation {
+    /// Its name in the provocation file.
+    pub name: &'static str,
+    /// What the target does when it receives the frame.
+    pub says: &'static str,
+    /// The frame that the mocks honour, as a TOML value.
+    pub example: &'static str,
+}
+
+/// Something that may have effects, and that the user may let us do.
+#[derive(Clone, Copy, Debug)]
+pub struct Exercise {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What is done.
+    pub says: &'static str,
+}
+
+impl std::fmt::Debug for Suite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Suite").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Suite {
+    /// The rows that bind `side`, in the order of the table.
+    pub fn rows(&self, side: Side) -> impl Iterator<Item = &'static Requirement> {
+        let requirements = self.requirements;
+        requirements.iter().filter(move |row| row.binds == side)
+    }
+
+    /// The scripts that bring up `rows`, each once, in the order of the rows, the opening and closing aside.
+    pub fn scripts<'r>(&self, rows: impl IntoIterator<Item = &'r Requirement>) -> Vec<&'static ScriptDef> {
+        let mut scripts: Vec<&'static ScriptDef> = Vec::new();
+        for script in rows.into_iter().filter_map(Requirement::script) {
+            if *script != *self.opening && *script != *self.closing && !scripts.contains(&script) {
+                scripts.push(script);
+            }
+        }
+        scripts
+    }
+
+    /// The processes that play `scripts`: the tours together, unless `isolate`, and every other script alone.
+    pub fn processes(&self, scripts: &[&'static ScriptDef], isolate: bool) -> Vec<Vec<&'static ScriptDef>> {
+        let wrap = |middle: Vec<&'static ScriptDef>| {
+            let mut plan = vec![self.opening];
+            plan.extend(middle);
+            plan.push(self.closing);
+            plan
+        };
+        let (tours, alone): (Vec<_>, Vec<_>) =
+            scripts.iter().copied().partition(|script| script.process == Process::Tour && !isolate);
+        let mut processes = Vec::new();
+        // The opening and the closing have rows of their own, so there is always one process that plays them.
+        if !tours.is_empty() || !alone.iter().any(|script| script.process != Process::Bare) {
+            processes.push(wrap(tours));
+        }
+        processes.extend(alone.into_iter().map(|script| match script.process {
+            Process::Bare => vec![script],
+            Process::Tour | Process::Own => wrap(vec![script]),
+        }));
+        processes
+    }
+}

@@ -1,0 +1,771 @@
+//! The record of one process, format 1: JSON lines, a header, events, a footer.
+//!
+//! ```text
+//! {"transcript":1,"process":"001-tour"}
+//! {"t":0,"script":{"name":"handshake","phase":"begin"}}
+//! {"t":12,"from":"host","as":"initialize","json":{"jsonrpc":"2.0","id":1,"method":…}}
+//! {"t":2304,"from":"guest","json":{"jsonrpc":"2.0","id":1,"result":…}}
+//! {"end":"done","events":3}
+//! ```
+//!
+//! `t` is in microseconds since the process was launched; `l` is the link, absent when it is 0. A frame of the target
+//! stands where its LF was read, a frame of ours where it was offered. Reading and then writing is the identity for
+//! what this writer wrote, and for events of kinds that it does not know.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use crate::contract::Side;
+use crate::json::{self, Kind as JsonKind, Node, Tape};
+use crate::machine::{Exited, Left, LinkId, Micros};
+
+/// The version of the format.
+pub const FORMAT: u64 = 1;
+
+/// The longest line that a recording may have, in bytes: a frame of 16 MiB in base64 and what stands around it.
+pub const LINE_BYTES_MAX: usize = 24 << 20;
+
+/// The most bytes that a `fill` may stand for.
+pub const FILL_BYTES_MAX: u64 = 16 << 20;
+
+/// One line of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// The first line.
+    Header {
+        /// Which process of its run this is.
+        process: Cow<'a, str>,
+    },
+    /// Something that happened.
+    Event(Event<'a>),
+    /// The last line.
+    Footer {
+        /// How the recording ended.
+        end: End,
+        /// How many events precede it.
+        events: u64,
+    },
+}
+
+/// How a recording ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every script was played and the process ended.
+    Done,
+    /// A script could not go on.
+    Cut,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Something that happened, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// When, since the process was launched.
+    pub t: Micros,
+    /// On which link.
+    pub link: LinkId,
+    /// What.
+    pub kind: Kind<'a>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind<'a> {
+    /// A line of `from`.
+    Frame(Frame<'a>),
+    /// A line of `from` beyond the limit, of which `seen` bytes arrived before it was given up.
+    Oversize {
+        /// Whose.
+        from: Side,
+        /// Its first bytes.
+        head: Cow<'a, [u8]>,
+        /// How many bytes arrived.
+        seen: u64,
+    },
+    /// What stood after the last LF when the link ended.
+    Tail {
+        /// Whose.
+        from: Side,
+        /// The bytes.
+        payload: Payload<'a>,
+    },
+    /// The last byte of a frame of ours was accepted. Absent when that was within [`WROTE_SILENT_MICROS`] of offering.
+    Wrote {
+        /// The label of the frame.
+        label: Option<Cow<'a, str>>,
+        /// How it was cut: the bytes of each part; empty when it was not.
+        parts: Vec<u64>,
+    },
+    /// The target takes no more bytes from us.
+    Broken,
+    /// `from` will send no more.
+    Closed {
+        /// Who.
+        from: Side,
+    },
+    /// The process ended.
+    Exited(Exited),
+    /// We ended it.
+    Killed,
+    /// It left another process running, which has been killed.
+    Left(Left),
+    /// Text on its standard error; `dropped` bytes before it were not kept.
+    Stderr {
+        /// The text, invalid UTF-8 replaced.
+        text: Cow<'a, str>,
+        /// How many bytes were not kept.
+        dropped: u64,
+    },
+    /// A wait of ours ended with what it waited for.
+    Waited {
+        /// What for.
+        wait: Wait,
+        /// The label of the step, or of the frame whose answer it was.
+        label: Option<Cow<'a, str>>,
+        /// How long it took.
+        took: Micros,
+        /// How long it might have taken.
+        within: Micros,
+    },
+    /// A wait of ours ended without.
+    TimedOut {
+        /// What for.
+        wait: Wait,
+        /// The label of the step, or of the frame whose answer it was.
+        label: Option<Cow<'a, str>>,
+        /// How long we waited.
+        within: Micros,
+    },
+    /// We were not running when a deadline came, and waited for as long again.
+    Starved {
+        /// How late we were.
+        late: Micros,
+    },
+    /// A script begins.
+    Begin {
+        /// Which.
+        script: Cow<'a, str>,
+    },
+    /// A script ends.
+    Ended {
+        /// Which.
+        script: Cow<'a, str>,
+        /// Why it could not be played to its end; `None` when it was.
+        cut: Option<Cow<'a, str>>,
+    },
+    /// A kind that this version does not know, kept as it stands.
+    Unknown(Cow<'a, str>),
+}
+
+/// A frame that is accepted sooner than this after it was offered has no `wrote` event. Microseconds.
+pub const WROTE_SILENT_MICROS: Micros = 1_000;
+
+/// What a wait was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wait {
+    /// The first answer of the process.
+    Start,
+    /// A frame, mostly the answer to one of ours.
+    Answer,
+    /// The answer to a fence.
+    Fence,
+    /// Silence.
+    Quiet,
+    /// The end of the process.
+    Exit,
+}
+
+/// One frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Who wrote it.
+    pub from: Side,
+    /// What our script calls it.
+    pub label: Option<Cow<'a, str>>,
+    /// What makes it wrong on purpose; only ever on a frame of ours.
+    pub departs: Option<Cow<'a, str>>,
+    /// Its bytes, without the LF.
+    pub payload: Payload<'a>,
+}
+
+/// The bytes of a frame, in the form in which they are recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload<'a> {
+    /// One JSON text in UTF-8 without outer white space, verbatim.
+    Json(Cow<'a, str>),
+    /// Other UTF-8.
+    Text(Cow<'a, str>),
+    /// Anything else.
+    Bytes(Cow<'a, [u8]>),
+    /// `head`, then `count` times `byte`, then `tail`.
+    Fill {
+        /// What comes first.
+        head: Cow<'a, str>,
+        /// The byte that is repeated; ASCII.
+        byte: u8,
+        /// How many times.
+        count: u64,
+        /// What comes last.
+        tail: Cow<'a, str>,
+    },
+}
+
+impl<'a> Payload<'a> {
+    /// The form for these bytes.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        let padded = bytes.first().is_none_or(u8::is_ascii_whitespace) || bytes.last().is_none_or(u8::is_ascii_whitespace);
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !padded && Tape::scan(bytes).is_ok() => Self::Json(Cow::Borrowed(text)),
+            Ok(text) => Self::Text(Cow::Borrowed(text)),
+            Err(_) => Self::Bytes(Cow::Borrowed(bytes)),
+        }
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Json(text) | Self::Text(text) => Cow::Borrowed(text.as_bytes()),
+            Self::Bytes(bytes) => Cow::Borrowed(bytes),
+            Self::Fill { head, byte, count, tail } => {
+                let count = usize::try_from(*count.min(&FILL_BYTES_MAX)).unwrap_or_default();
+                let mut bytes = Vec::with_capacity(head.len() + count + tail.len() + 1);
+                bytes.extend_from_slice(head.as_bytes());
+                bytes.resize(head.len() + count, *byte);
+                bytes.extend_from_slice(tail.as_bytes());
+                Cow::Owned(bytes)
+            }
+        }
+    }
+
+    /// How many bytes they are.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Json(text) | Self::Text(text) => text.len() as u64,
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Fill { head, count, tail, .. } => head.len() as u64 + count + tail.len() as u64,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Why a line is no line of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+// ---- writing ----
+
+/// Writes a transcript into memory; whoever owns the file drains it.
+#[derive(Debug, Default)]
+pub struct Writer {
+    /// The text so far, of which any prefix may be taken away.
+    pub text: Vec<u8>,
+    events: u64,
+}
+
+impl Writer {
+    /// A transcript of the process `process`.
+    pub fn new(process: &str) -> Self {
+        let mut writer = Self::default();
+        writer.record(&Record::Header { process: Cow::Borrowed(process) });
+        writer
+    }
+
+    /// How many events were written.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Appends an event.
+    pub fn event(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        write_event(&mut self.text, event);
+    }
+
+    /// Appends the footer.
+    pub fn footer(&mut self, end: End) {
+        let events = self.events;
+        self.record(&Record::Footer { end, events });
+    }
+
+    /// Appends any line.
+    pub fn record(&mut self, record: &Record<'_>) {
+        let out = &mut self.text;
+        match record {
+            Record::Header { process } => {
+                out.extend_from_slice(b"{\"transcript\":");
+                number(out, FORMAT);
+                member(out, "process", process);
+                out.extend_from_slice(b"}\n");
+            }
+            Record::Event(event) => self.event(event),
+            Record::Footer { end, events } => {
+                out.extend_from_slice(b"{\"end\":");
+                json::write_str(out, end.name());
+                out.extend_from_slice(b",\"events\":");
+                number(out, *events);
+                out.extend_from_slice(b"}\n");
+            }
+        }
+    }
+}
+
+fn write_event(out: &mut Vec<u8>, event: &Event<'_>) {
+    if let Kind::Unknown(line) = &event.kind {
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+        return;
+    }
+    out.extend_from_slice(b"{\"t\":");
+    number(out, event.t);
+    if event.link != 0 {
+        out.extend_from_slice(b",\"l\":");
+        number(out, event.link as u64);
+    }
+    match &event.kind {
+        Kind::Frame(frame) => write_frame(out, frame),
+        kind => write_kind(out, kind),
+    }
+    out.extend_from_slice(b"}\n");
+}
+
+fn write_frame(out: &mut Vec<u8>, frame: &Frame<'_>) {
+    out.extend_from_slice(match frame.from {
+        Side::Host => b",\"from\":\"host\"",
+        Side::Guest => b",\"from\":\"guest\"",
+    });
+    optional(out, "as", frame.label.as_deref());
+    optional(out, "departs", frame.departs.as_deref());
+    write_payload(out, &frame.payload);
+}
+
+/// Appends `,"json":…`, `,"text":…`, `,"base64":…` or `,"fill":…`.
+pub(crate) fn write_payload(out: &mut Vec<u8>, payload: &Payload<'_>) {
+    match payload {
+        Payload::Json(text) => {
+            out.extend_from_slice(b",\"json\":");
+            out.extend_from_slice(text.as_bytes());
+        }
+        Payload::Text(text) => member(out, "text", text),
+        Payload::Bytes(bytes) => member(out, "base64", &BASE64.encode(bytes)),
+        Payload::Fill { head, byte, count, tail } => {
+            out.extend_from_slice(b",\"fill\":{\"head\":");
+            json::write_str(out, head);
+            member(out, "byte", &char::from(*byte).to_string());
+            out.extend_from_slice(b",\"n\":");
+            number(out, *count);
+            member(out, "tail", tail);
+            out.push(b'}');
+        }
+    }
+}
+
+fn write_kind(out: &mut Vec<u8>, kind: &Kind<'_>) {
+    let mut object = Members::begin(out, kind.name());
+    match kind {
+        Kind::Oversize { from, head, seen } => {
+            object.text("from", side_name(*from)).text("head", &BASE64.encode(head)).number("seen", *seen);
+        }
+        Kind::Tail { from, payload } => {
+            object.text("from", side_name(*from));
+            write_payload(object.out, payload);
+        }
+        Kind::Wrote { label, parts } => {
+            object.optional("as", label.as_deref());
+            if !parts.is_empty() {
+                object.key("parts");
+                let text: Vec<String> = parts.iter().map(u64::to_string).collect();
+                object.out.extend_from_slice(format!("[{}]", text.join(",")).as_bytes());
+            }
+        }
+        Kind::Closed { from } => {
+            object.text("from", side_name(*from));
+        }
+        Kind::Exited(exited) => match exited {
+            Exited::Code(code) => object.signed("code", *code),
+            Exited::Signal(signal) => object.signed("signal", *signal),
+            Exited::Unknown => {}
+        },
+        Kind::Left(left) => {
+            object.signed("pid", left.pid);
+            object.text("name", &left.name).flag("session", left.session);
+        }
+        Kind::Stderr { text, dropped } => {
+            object.text("text", text);
+            if *dropped > 0 {
+                object.number("dropped", *dropped);
+            }
+        }
+        Kind::Waited { wait, label, took, within } => {
+            object.text("for", wait.name()).optional("as", label.as_deref());
+            object.number("took", *took).number("within", *within);
+        }
+        Kind::TimedOut { wait, label, within } => {
+            object.text("for", wait.name()).optional("as", label.as_deref()).number("within", *within);
+        }
+        Kind::Starved { late } => {
+            object.number("late", *late);
+        }
+        Kind::Begin { script } => {
+            object.text("name", script).text("phase", "begin");
+        }
+        Kind::Ended { script, cut } => {
+            object.text("name", script).text("phase", "end").optional("cut", cut.as_deref());
+        }
+        Kind::Broken | Kind::Killed | Kind::Frame(_) | Kind::Unknown(_) => {}
+    }
+    object.out.push(b'}');
+}
+
+/// The members of one object under `name`, written in order.
+struct Members<'o> {
+    out: &'o mut Vec<u8>,
+    first: bool,
+}
+
+impl<'o> Members<'o> {
+    fn begin(out: &'o mut Vec<u8>, name: &str) -> Self {
+        out.push(b',');
+        json::write_str(out, name);
+        out.extend_from_slice(b":{");
+        Self { out, first: true }
+    }
+
+    fn key(&mut self, name: &str) {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+        json::write_str(self.out, name);
+        self.out.push(b':');
+    }
+
+    fn text(&mut self, name: &str, text: &str) -> &mut Self {
+        self.key(name);
+        json::write_str(self.out, text);
+        self
+    }
+
+    fn optional(&mut self, name: &str, text: Option<&str>) -> &mut Self {
+        if let Some(text) = text {
+            self.text(name, text);
+        }
+        self
+    }
+
+    fn number(&mut self, name: &str, value: u64) -> &mut Self {
+        self.key(name);
+        number(self.out, value);
+        self
+    }
+
+    fn signed(&mut self, name: &str, value: i32) {
+        self.key(name);
+        self.out.extend_from_slice(value.to_string().as_bytes());
+    }
+
+    fn flag(&mut self, name: &str, value: bool) {
+        self.key(name);
+        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+}
+
+fn member(out: &mut Vec<u8>, name: &str, text: &str) {
+    out.push(b',');
+    json::write_str(out, name);
+    out.push(b':');
+    json::write_str(out, text);
+}
+
+fn optional(out: &mut Vec<u8>, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        member(out, name, text);
+    }
+}
+
+/// Appends a number in decimal; on the path of every frame, so without an allocation.
+fn number(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(value % 10).unwrap_or_default();
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+// ---- reading ----
+
+/// Reads one line, its LF taken off.
+pub fn read(line: &[u8]) -> Result<Record<'_>, Fault> {
+    if let Some(Plain { t, from, text }) = read_plain(line)
+        && Tape::scan(text).is_ok()
+        && let Ok(text) = std::str::from_utf8(text)
+    {
+        let frame = Frame { from, label: None, departs: None, payload: Payload::Json(Cow::Borrowed(text)) };
+        return Ok(Record::Event(Event { t, link: 0, kind: Kind::Frame(frame) }));
+    }
+    let tape = Tape::scan(line).map_err(|fault| Fault(format!("not JSON: {fault}")))?;
+    let root = tape.root();
+    if root.kind() != JsonKind::Object {
+        return Err(Fault("not an object".to_owned()));
+    }
+    if let Some(format) = root.get("transcript") {
+        return match format.as_u64() {
+            Some(FORMAT) => Ok(Record::Header { process: Cow::Owned(text_of(root, "process")?) }),
+            _ => Err(Fault(format!("format {} of a transcript; this version reads format {FORMAT}", format.raw()))),
+        };
+    }
+    if root.get("end").is_some() {
+        let name = text_of(root, "end")?;
+        let end = End::ALL.into_iter().find(|end| end.name() == name);
+        let end = end.ok_or_else(|| Fault(format!("end is {name:?}; it is done, cut or interrupted")))?;
+        return Ok(Record::Footer { end, events: number_of(root, "events")? });
+    }
+    let t = number_of(root, "t")?;
+    let link = match root.get("l") {
+        Some(_) => usize::try_from(number_of(root, "l")?).map_err(|_| Fault("l is too large".to_owned()))?,
+        None => 0,
+    };
+    let kind = match read_kind(root)? {
+        Some(kind) => kind,
+        None => Kind::Unknown(Cow::Borrowed(std::str::from_utf8(line).map_err(|_| Fault("not UTF-8".to_owned()))?)),
+    };
+    Ok(Record::Event(Event { t, link, kind }))
+}
+
+/// A frame without label whose payload is JSON: the one shape that most lines have.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a> {
+    /// When.
+    pub t: Micros,
+    /// Who wrote it.
+    pub from: Side,
+    /// What should be one JSON text. Not scanned yet: if it is none, [`read`] says what the line is.
+    pub text: &'a [u8],
+}
+
+/// Reads the shape that most lines have without scanning them, so that a judge scans every frame once.
+pub fn read_plain(line: &[u8]) -> Option<Plain<'_>> {
+    let (t, rest) = leading_number(line.strip_prefix(b"{\"t\":")?)?;
+    let rest = rest.strip_prefix(b",\"from\":\"")?;
+    let (from, rest) = match rest.strip_prefix(b"guest\",\"json\":") {
+        Some(rest) => (Side::Guest, rest),
+        None => (Side::Host, rest.strip_prefix(b"host\",\"json\":")?),
+    };
+    // In `{"t":1,"from":"guest","json":{},"more":1}` what is left is `{},"more":1`: no JSON text, so not taken for one.
+    Some(Plain { t, from, text: rest.strip_suffix(b"}")? })
+}
+
+fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit())?;
+    if end == 0 || end > 19 || (end > 1 && text[0] == b'0') {
+        return None;
+    }
+    let value = text[..end].iter().fold(0_u64, |value, digit| value * 10 + u64::from(digit - b'0'));
+    Some((value, &text[end..]))
+}
+
+/// The kind of an event; `None` when this version does not know it.
+fn read_kind(root: Node<'_>) -> Result<Option<Kind<'static>>, Fault> {
+    if root.get("from").is_some() {
+        return Ok(Some(Kind::Frame(Frame {
+            from: side_of(root)?,
+            label: optional_text(root, "as")?,
+            departs: optional_text(root, "departs")?,
+            payload: read_payload(root)?,
+        })));
+    }
+    let Some((name, body)) = root.members().find(|(name, _)| !matches!(&**name, "t" | "l")) else {
+        return Err(Fault("an event that says nothing".to_owned()));
+    };
+    Ok(Some(match &*name {
+        "oversize" => Kind::Oversize {
+            from: side_of(body)?,
+            head: Cow::Owned(base64_of(body, "head")?),
+            seen: number_of(body, "seen")?,
+        },
+        "tail" => Kind::Tail { from: side_of(body)?, payload: read_payload(body)? },
+        "wrote" => Kind::Wrote {
+            label: optional_text(body, "as")?,
+            parts: body.get("parts").map_or_else(Vec::new, |parts| {
+                parts.elements().filter_map(|part| part.as_u64()).collect()
+            }),
+        },
+        "broken" => Kind::Broken,
+        "killed" => Kind::Killed,
+        "closed" => Kind::Closed { from: side_of(body)? },
+        "exited" => Kind::Exited(match (signed_of(body, "code"), signed_of(body, "signal")) {
+            (Some(code), _) => Exited::Code(code),
+            (None, Some(signal)) => Exited::Signal(signal),
+            (None, None) => Exited::Unknown,
+        }),
+        "left" => Kind::Left(Left {
+            pid: signed_of(body, "pid").ok_or_else(|| Fault("left has no pid".to_owned()))?,
+            name: text_of(body, "name")?,
+            session: body.get("session").and_then(|session| session.as_bool()).unwrap_or_default(),
+        }),
+        "stderr" => Kind::Stderr {
+            text: Cow::Owned(text_of(body, "text")?),
+            dropped: if body.get("dropped").is_some() { number_of(body, "dropped")? } else { 0 },
+        },
+        "waited" => Kind::Waited {
+            wait: wait_of(body)?,
+            label: optional_text(body, "as")?,
+            took: number_of(body, "took")?,
+            within: number_of(body, "within")?,
+        },
+        "timed-out" => Kind::TimedOut {
+            wait: wait_of(body)?,
+            label: optional_text(body, "as")?,
+            within: number_of(body, "within")?,
+        },
+        "starved" => Kind::Starved { late: number_of(body, "late")? },
+        "script" => {
+            let script = Cow::Owned(text_of(body, "name")?);
+            match &*text_of(body, "phase")? {
+                "begin" => Kind::Begin { script },
+                "end" => Kind::Ended { script, cut: optional_text(body, "cut")? },
+                other => return Err(Fault(format!("phase is {other:?}; it is begin or end"))),
+            }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Reads `json`, `text`, `base64` or `fill` of an object.
+pub(crate) fn read_payload(of: Node<'_>) -> Result<Payload<'static>, Fault> {
+    if let Some(json) = of.get("json") {
+        return Ok(Payload::Json(Cow::Owned(json.raw().to_owned())));
+    }
+    if of.get("text").is_some() {
+        return Ok(Payload::Text(Cow::Owned(text_of(of, "text")?)));
+    }
+    if of.get("base64").is_some() {
+        return Ok(Payload::Bytes(Cow::Owned(base64_of(of, "base64")?)));
+    }
+    let fill = of.get("fill").ok_or_else(|| Fault("a frame has json, text, base64 or fill".to_owned()))?;
+    let byte = text_of(fill, "byte")?;
+    let &[byte] = byte.as_bytes() else {
+        return Err(Fault("byte of a fill is one ASCII character".to_owned()));
+    };
+    let count = number_of(fill, "n")?;
+    if count > FILL_BYTES_MAX {
+        return Err(Fault(format!("a fill of {count} bytes; at most {FILL_BYTES_MAX}")));
+    }
+    let (head, tail) = (Cow::Owned(text_of(fill, "head")?), Cow::Owned(text_of(fill, "tail")?));
+    Ok(Payload::Fill { head, byte, count, tail })
+}
+
+fn text_of(of: Node<'_>, name: &str) -> Result<String, Fault> {
+    let text = of.get(name).and_then(|node| node.as_str());
+    text.map(Cow::into_owned).ok_or_else(|| Fault(format!("{name} is not a string")))
+}
+
+fn optional_text(of: Node<'_>, name: &str) -> Result<Option<Cow<'static, str>>, Fault> {
+    of.get(name).map(|_| text_of(of, name).map(Cow::Owned)).transpose()
+}
+
+fn number_of(of: Node<'_>, name: &str) -> Result<u64, Fault> {
+    let number = of.get(name).and_then(|node| node.as_u64());
+    number.ok_or_else(|| Fault(format!("{name} is not a whole number of 64 bits")))
+}
+
+fn signed_of(of: Node<'_>, name: &str) -> Option<i32> {
+    of.get(name).and_then(|node| node.as_i64()).and_then(|value| i32::try_from(value).ok())
+}
+
+fn base64_of(of: Node<'_>, name: &str) -> Result<Vec<u8>, Fault> {
+    BASE64.decode(text_of(of, name)?).map_err(|_| Fault(format!("{name} is not base64")))
+}
+
+fn side_of(of: Node<'_>) -> Result<Side, Fault> {
+    match &*text_of(of, "from")? {
+        "host" => Ok(Side::Host),
+        "guest" => Ok(Side::Guest),
+        other => Err(Fault(format!("from is {other:?}; it is host or guest"))),
+    }
+}
+
+fn wait_of(of: Node<'_>) -> Result<Wait, Fault> {
+    let name = text_of(of, "for")?;
+    let wait = Wait::ALL.into_iter().find(|wait| wait.name() == name);
+    wait.ok_or_else(|| Fault(format!("for is {name:?}, which is no wait")))
+}
+
+// ---- names ----
+
+fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Host => "host",
+        Side::Guest => "guest",
+    }
+}
+
+impl Wait {
+    const ALL: [Self; 5] = [Self::Start, Self::Answer, Self::Fence, Self::Quiet, Self::Exit];
+
+    /// Its name in a recording and in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Answer => "answer",
+            Self::Fence => "fence",
+            Self::Quiet => "quiet",
+            Self::Exit => "exit",
+        }
+    }
+}
+
+impl End {
+    const ALL: [Self; 3] = [Self::Done, Self::Cut, Self::Interrupted];
+
+    /// Its name in a recording.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Cut => "cut",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl Kind<'_> {
+    /// The name of the event in a recording; a frame has none of its own.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Frame(_) | Self::Unknown(_) => "frame",
+            Self::Oversize { .. } => "oversize",
+            Self::Tail { .. } => "tail",
+            Self::Wrote { .. } => "wrote",
+            Self::Broken => "broken",
+            Self::Closed { .. } => "closed",
+            Self::Exited(_) => "exited",
+            Self::Killed => "killed",
+            Self::Left(_) => "left",
+            Self::Stderr { .. } => "stderr",
+            Self::Waited { .. } => "waited",
+            Self::TimedOut { .. } => "timed-out",
+            Self::Starved { .. } => "starved",
+            Self::Begin { .. } | Self::Ended { .. } => "script",
+        }
+    }
+}

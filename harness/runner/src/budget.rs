@@ -1,0 +1,63 @@
+//! Every bound of this crate, and why it is what it is. No wait and no buffer is without one.
+
+use std::time::Duration;
+
+/// How much is read from a link at once, in bytes: what a pipe holds by default, so that one read takes in all that
+/// was there at a given moment.
+pub const READ_BYTES: usize = 64 * 1024;
+
+/// How much may be queued for all links, in bytes, before a machine is asked for no more than it must say.
+pub const WRITE_QUEUE_BYTES: usize = 256 * 1024;
+
+/// How many writes one input may still bring out of a machine while [`WRITE_QUEUE_BYTES`] are queued. Not zero: a peer
+/// that reads nothing must not keep what stands behind a write, such as a kill, from being heard.
+pub const WRITES_OVER_QUEUE: usize = 16;
+
+/// How many survivors of a guest are named; the rest is counted.
+pub const LEFT_NAMED_MAX: usize = 64;
+
+/// The longest line between a launcher and the harness, in bytes.
+pub const CONTROL_LINE_BYTES_MAX: usize = 256;
+
+/// From starting a launcher until it says what became of the guest. Loading a program over a slow network file system
+/// is the slow case.
+pub const SPAWN_WITHIN: Duration = Duration::from_secs(10);
+
+/// From the exit of a guest until what it started counts as left behind: a child that ends because its parent did
+/// needs a moment to notice.
+pub const SETTLE_WITHIN: Duration = Duration::from_millis(100);
+
+/// From killing a tree until the launcher gives up on what the kernel does not end.
+pub const KILL_WITHIN: Duration = Duration::from_secs(2);
+
+/// From telling a launcher to kill until the harness does it by itself. Longer than [`KILL_WITHIN`].
+pub const LAUNCHER_WITHIN: Duration = Duration::from_secs(3);
+
+/// From the exit of a guest until it is told although a process that is not ours to kill still holds its standard
+/// output or error. Longer than [`SETTLE_WITHIN`].
+pub const EXITED_GRACE: Duration = Duration::from_millis(500);
+
+/// From a machine's exit until what it wrote is given up, when nobody reads it.
+pub const FLUSH_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often a launcher looks for orphans that ended while the guest runs. Nobody waits for that.
+pub const REAP_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a pipe is looked at that must empty but could not be shrunk, because more than a page was unread in it:
+/// nothing wakes the writer of a pipe that is not full.
+pub const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+const _: () = assert!(LAUNCHER_WITHIN.as_millis() > KILL_WITHIN.as_millis());
+const _: () = assert!(EXITED_GRACE.as_millis() > SETTLE_WITHIN.as_millis());
+
+/// All waits by name, for reports.
+pub const WAITS: &[(&str, Duration)] = &[
+    ("spawn", SPAWN_WITHIN),
+    ("settle", SETTLE_WITHIN),
+    ("kill", KILL_WITHIN),
+    ("launcher", LAUNCHER_WITHIN),
+    ("exited-grace", EXITED_GRACE),
+    ("flush", FLUSH_WITHIN),
+    ("reap", REAP_EVERY),
+    ("look-again", LOOK_AGAIN),
+];

@@ -1,0 +1,330 @@
+//! The one loop: drives any machine on real links, its own process's or those of guests.
+//!
+//! What happened comes before what did not: before a tick every source is taken from once more, straight from the
+//! kernel, and one read takes all that a pipe holds. So a tick means that the deadline passed and that everything the
+//! other ends had said by then has been handled; and a flood delays it by one read of each source at most.
+//!
+//! For each guest: bytes and standard error as they come, [`Input::Eof`], then any [`Input::Left`], then
+//! [`Input::Exited`] as the last input of its link. Only when something that is not ours to kill still holds its
+//! output after [`EXITED_GRACE`](crate::budget::EXITED_GRACE), or while the machine does not read, may bytes follow.
+
+use std::{
+    error::Error,
+    fmt,
+    future::poll_fn,
+    io,
+    pin::pin,
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
+use tokio::{runtime::Builder, sync::watch, time::sleep_until};
+
+use crate::{
+    budget::{FLUSH_WITHIN, READ_BYTES, WRITE_QUEUE_BYTES, WRITES_OVER_QUEUE},
+    links::{Ask, Link, Links, Wrote, micros},
+    stop::Stop,
+};
+
+/// How a drive came to its end. By then nothing that a guest started runs any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Why.
+    pub how: How,
+    /// How many survivors were killed beyond the [`LEFT_NAMED_MAX`](crate::budget::LEFT_NAMED_MAX) that were named.
+    pub left_unnamed: usize,
+}
+
+/// Why a drive came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The machine had nothing more to do.
+    Done,
+    /// The machine ends with this code; what it had written before was flushed.
+    Exit(u8),
+    /// [`Stop::Now`].
+    Stopped,
+    /// Nothing could happen any more: every link was at its end, and the machine named no deadline.
+    Idle,
+}
+
+/// What stopped us; never what a guest did.
+#[derive(Debug)]
+pub enum DriveFault {
+    /// The platform gave us no runtime, or could not watch a link.
+    Links(io::Error),
+    /// The sink failed: the disk is full, say.
+    Sink(io::Error),
+}
+
+/// Drives the machine until it is done. Its clock starts now.
+///
+/// `sink` is called after every turn, so a record never grows by more than what one turn brings; an error of it ends
+/// the drive. Whatever way this ends (an error, a panic of the machine, a future that is dropped), every guest and all
+/// that it started is gone before it does.
+pub async fn drive<M: Machine + ?Sized>(
+    machine: &mut M,
+    links: Links,
+    mut stop: watch::Receiver<Stop>,
+    sink: &mut dyn FnMut(&mut M) -> io::Result<()>,
+) -> Result<Ended, DriveFault> {
+    let mut turns = Turns::new(links).map_err(DriveFault::Links)?;
+    let mut sleep = pin!(sleep_until(turns.clock.into()));
+    let mut asked = Stop::No;
+    let mut watched = true;
+    turns.obey(machine, Spare::Some);
+    loop {
+        sink(machine).map_err(DriveFault::Sink)?;
+        match turns.how {
+            Some(How::Exit(_)) => {
+                turns.flush(&mut stop).await;
+                break;
+            }
+            Some(_) => break,
+            None => {}
+        }
+        let now_asked = *stop.borrow_and_update();
+        match now_asked {
+            Stop::Now => turns.how = Some(How::Stopped),
+            Stop::Interrupted if asked == Stop::No => turns.tell(machine, 0, Input::Interrupted, Spare::All),
+            _ => {}
+        }
+        if now_asked != asked {
+            asked = now_asked;
+            continue;
+        }
+        let due = turns.due(machine);
+        if due.is_some_and(|due| due <= turns.now()) {
+            turns.tick(machine);
+            continue;
+        }
+        if due.is_none() && turns.links.iter().all(Link::is_silent) {
+            turns.how = Some(How::Idle);
+            continue;
+        }
+        if let Some(due) = due.and_then(|due| turns.clock.checked_add(Duration::from_micros(due)))
+            && sleep.deadline() != due.into()
+        {
+            sleep.as_mut().reset(due.into());
+        }
+        tokio::select! {
+            biased;
+            changed = stop.changed(), if watched => watched = changed.is_ok(),
+            () = poll_fn(|cx| if turns.sweep(machine, &mut Ask::Runtime(cx)) { Poll::Ready(()) } else { Poll::Pending }) => {}
+            () = &mut sleep, if due.is_some() => {}
+        }
+    }
+    let left_unnamed =
+        turns.links.iter().filter_map(|link| link.guest.as_ref()).map(|guest| guest.more).sum();
+    Ok(Ended { how: turns.how.unwrap_or(How::Done), left_unnamed })
+}
+
+/// [`drive`] on a runtime of this thread's own. Not to be called within another one.
+pub fn drive_here<M: Machine + ?Sized>(
+    machine: &mut M,
+    links: Links,
+    stop: watch::Receiver<Stop>,
+    sink: &mut dyn FnMut(&mut M) -> io::Result<()>,
+) -> Result<Ended, DriveFault> {
+    let runtime =
+        Builder::new_current_thread().enable_io().enable_time().build().map_err(DriveFault::Links)?;
+    runtime.block_on(drive(machine, links, stop, sink))
+}
+
+impl Ended {
+    /// The code that the machine ended with, if it did.
+    pub fn exit(&self) -> Option<u8> {
+        if let How::Exit(code) = self.how { Some(code) } else { None }
+    }
+}
+
+impl fmt::Display for DriveFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Links(error) => write!(f, "the links could not be watched: {error}"),
+            Self::Sink(error) => write!(f, "the record could not be written: {error}"),
+        }
+    }
+}
+
+impl Error for DriveFault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Links(error) | Self::Sink(error) => Some(error),
+        }
+    }
+}
+
+/// How many more writes to take from a machine while too much is queued.
+#[derive(Clone, Copy)]
+enum Spare {
+    /// The input changes the course of things: hear the machine out.
+    All,
+    /// The input may be one of a flood.
+    Some,
+    /// The input is that the other end took something, which was too little.
+    None,
+}
+
+struct Turns {
+    links: Vec<Link>,
+    buffer: Box<[u8]>,
+    clock: Instant,
+    how: Option<How>,
+}
+
+impl Turns {
+    fn new(links: Links) -> io::Result<Self> {
+        Ok(Self {
+            links: links.ends.into_iter().map(Link::new).collect::<io::Result<_>>()?,
+            buffer: vec![0; READ_BYTES].into(),
+            clock: Instant::now(),
+            how: None,
+        })
+    }
+
+    fn now(&self) -> Micros {
+        micros(self.clock.elapsed())
+    }
+
+    fn due<M: Machine + ?Sized>(&self, machine: &M) -> Option<Micros> {
+        self.links.iter().filter_map(Link::due).chain(machine.deadline()).min()
+    }
+
+    /// A deadline has come, of the machine or of a link: first what happened, then that it has come.
+    fn tick<M: Machine + ?Sized>(&mut self, machine: &mut M) {
+        self.sweep(machine, &mut Ask::Kernel);
+        if self.how.is_none() && machine.deadline().is_some_and(|due| due <= self.now()) {
+            self.tell(machine, 0, Input::Tick, Spare::All);
+        }
+    }
+
+    /// Takes from every source once; `true` when there was anything.
+    fn sweep<M: Machine + ?Sized>(&mut self, machine: &mut M, ask: &mut Ask<'_, '_>) -> bool {
+        let mut any = false;
+        for id in 0..self.links.len() {
+            if self.how.is_none() {
+                any |= self.sweep_link(machine, id, ask);
+            }
+        }
+        any
+    }
+
+    fn sweep_link<M: Machine + ?Sized>(
+        &mut self,
+        machine: &mut M,
+        id: LinkId,
+        ask: &mut Ask<'_, '_>,
+    ) -> bool {
+        let mut any = false;
+        if let Some(n) = self.links[id].read_errors(ask, &mut self.buffer) {
+            any = true;
+            if n > 0 {
+                machine.handle(id, Input::Stderr(&self.buffer[..n]), micros(self.clock.elapsed()));
+                self.obey(machine, Spare::Some);
+            }
+        }
+        if let Some(n) = self.links[id].read(ask, &mut self.buffer) {
+            any = true;
+            let input = if n == 0 { Input::Eof } else { Input::Bytes(&self.buffer[..n]) };
+            machine.handle(id, input, micros(self.clock.elapsed()));
+            self.obey(machine, Spare::Some);
+        }
+        let now = self.now();
+        if let Some(wrote) = self.links[id].output.write(ask, now) {
+            any = true;
+            match wrote {
+                Wrote::Took(n) => self.tell(machine, id, Input::Wrote(n), Spare::None),
+                Wrote::Broken => self.tell(machine, id, Input::Broken, Spare::All),
+            }
+        }
+        if let Some(guest) = &mut self.links[id].guest {
+            any |= guest.listen(ask, now);
+        }
+        if let Some((left, exited)) = self.links[id].ended(now) {
+            any = true;
+            for left in left {
+                self.tell(machine, id, Input::Left(left), Spare::All);
+            }
+            self.tell(machine, id, Input::Exited(exited), Spare::All);
+        }
+        any
+    }
+
+    /// What comes after the machine's end is not for it.
+    fn tell<M: Machine + ?Sized>(&mut self, machine: &mut M, id: LinkId, input: Input<'_>, spare: Spare) {
+        if self.how.is_none() {
+            machine.handle(id, input, self.now());
+            self.obey(machine, spare);
+        }
+    }
+
+    /// Does what the machine wants, until it wants nothing more or too much is queued.
+    fn obey<M: Machine + ?Sized>(&mut self, machine: &mut M, spare: Spare) {
+        let now = self.now();
+        let mut queued: usize = self.links.iter().map(|link| link.output.queued()).sum();
+        let mut spare = match spare {
+            Spare::All => usize::MAX,
+            Spare::Some => WRITES_OVER_QUEUE,
+            Spare::None => 0,
+        };
+        while self.how.is_none() {
+            if queued > WRITE_QUEUE_BYTES && spare == 0 {
+                break;
+            }
+            let Some(action) = machine.poll(now) else { break };
+            match action {
+                Action::Write { link, bytes, after_drain } => {
+                    if queued > WRITE_QUEUE_BYTES {
+                        spare -= 1;
+                    }
+                    queued += bytes.len();
+                    self.links[link].output.push(&bytes, after_drain);
+                }
+                Action::Close { link } => self.links[link].output.close(),
+                Action::Reading { link, on } => self.links[link].reading = on,
+                Action::Kill { link } => {
+                    if let Some(guest) = &mut self.links[link].guest {
+                        guest.kill(now);
+                    }
+                }
+                Action::Exit(code) => self.how = Some(How::Exit(code)),
+                Action::Done => self.how = Some(How::Done),
+            }
+        }
+    }
+
+    /// Writes what is queued, within [`FLUSH_WITHIN`] and unless the user insists.
+    async fn flush(&mut self, stop: &mut watch::Receiver<Stop>) {
+        let until = self.now() + micros(FLUSH_WITHIN);
+        let mut watched = true;
+        while self.links.iter().any(|link| link.output.queued() > 0) && self.now() < until {
+            if *stop.borrow_and_update() == Stop::Now {
+                return;
+            }
+            let due = self.links.iter().filter_map(|link| link.output.due()).fold(until, Micros::min);
+            let due = self.clock + Duration::from_micros(due);
+            tokio::select! {
+                biased;
+                changed = stop.changed(), if watched => watched = changed.is_ok(),
+                () = poll_fn(|cx| self.write_all(&mut Ask::Runtime(cx))) => {}
+                () = sleep_until(due.into()) => {
+                    let _ = self.write_all(&mut Ask::Kernel);
+                }
+            }
+        }
+    }
+
+    /// Writes once to every link; ready when any of them took something, or will take no more.
+    fn write_all(&mut self, ask: &mut Ask<'_, '_>) -> Poll<()> {
+        let now = micros(self.clock.elapsed());
+        let mut any = Poll::Pending;
+        for link in &mut self.links {
+            if link.output.write(ask, now).is_some() {
+                any = Poll::Ready(());
+            }
+        }
+        any
+    }
+}

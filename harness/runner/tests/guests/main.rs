@@ -1,0 +1,79 @@
+//! Machines driven on real processes. This executable is its own launcher and its own guests, by its first argument;
+//! without one of those it is a test harness with the usual filter.
+//!
+//! Nothing sleeps: tests wait for bytes, for ends of files and for pidfds, and all of that within a bound.
+
+mod drives;
+mod guest;
+mod player;
+mod spawns;
+
+use std::{
+    env,
+    ffi::OsStr,
+    panic,
+    process::ExitCode,
+    sync::{Mutex, mpsc},
+    thread,
+    time::Duration,
+};
+
+use sidecert_runner::launch;
+
+/// What a test may take when the machine is busy; a hang is longer.
+const TEST_WITHIN: Duration = Duration::from_secs(60);
+
+/// Tests that run at the same time: they mostly wait.
+const AT_ONCE: usize = 4;
+
+type Test = (&'static str, fn());
+
+fn main() -> ExitCode {
+    let mut args = env::args_os().skip(1);
+    match args.next().as_deref().and_then(OsStr::to_str) {
+        Some(launch::WORD) => launch::main(args),
+        Some(guest::WORD) => guest::main(args),
+        _ => test(&env::args().skip(1).collect::<Vec<_>>()),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a test harness reports on its standard output")]
+fn test(args: &[String]) -> ExitCode {
+    let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    let exact = args.iter().any(|arg| arg == "--exact");
+    let wanted = |name: &str| {
+        filters.is_empty()
+            || filters.iter().any(|&filter| if exact { name == filter } else { name.contains(filter) })
+    };
+    let tests: Vec<Test> =
+        drives::TESTS.iter().chain(spawns::TESTS).copied().filter(|(name, _)| wanted(name)).collect();
+    if args.iter().any(|arg| arg == "--list") {
+        for (name, _) in &tests {
+            println!("{name}: test");
+        }
+        return ExitCode::SUCCESS;
+    }
+    let count = tests.len();
+    let queue = std::sync::Arc::new(Mutex::new(tests));
+    let (say, heard) = mpsc::channel();
+    for _ in 0..AT_ONCE {
+        let (queue, say) = (queue.clone(), say.clone());
+        thread::spawn(move || {
+            while let Some((name, run)) = { queue.lock().unwrap().pop() } {
+                // Nobody hears it when the harness has given up.
+                let _ = say.send((name, panic::catch_unwind(run).is_ok()));
+            }
+        });
+    }
+    let mut failed = 0;
+    for _ in 0..count {
+        let Ok((name, passed)) = heard.recv_timeout(TEST_WITHIN) else {
+            println!("nothing ended within {TEST_WITHIN:?}");
+            return ExitCode::FAILURE;
+        };
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+        failed += usize::from(!passed);
+    }
+    println!("\ntest result: {count} run, {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

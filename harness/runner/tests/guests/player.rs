@@ -1,0 +1,182 @@
+//! The machine of these tests: notes what it is told, and does what a closure says.
+
+use std::{
+    collections::VecDeque,
+    env,
+    ffi::OsString,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+use sidecert_proto::machine::{Action, Exited, Input, Left, LinkId, Machine, Micros};
+use sidecert_runner::{Ended, How, Links, Process, Spawn, Stop, drive_here};
+use tokio::sync::watch;
+
+use crate::guest;
+
+/// More of the guest's output than any test looks at.
+const OUT_BYTES_MAX: usize = 8 << 20;
+
+/// What a player was told.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) out: Vec<u8>,
+    pub(crate) out_bytes: usize,
+    pub(crate) error_bytes: usize,
+    pub(crate) wrote: usize,
+    pub(crate) left: Vec<Left>,
+    pub(crate) exited: Option<Exited>,
+    pub(crate) interrupted: usize,
+    /// Kinds of inputs in the order of their first.
+    pub(crate) order: Vec<&'static str>,
+}
+
+impl Told {
+    pub(crate) fn lines(&self) -> Vec<&str> {
+        str::from_utf8(&self.out).unwrap().lines().collect()
+    }
+
+    /// The ids that guests told, once that many did.
+    pub(crate) fn pids(&self, count: usize) -> Option<Vec<i32>> {
+        let complete = self.out.iter().filter(|&&byte| byte == b'\n').count() >= count;
+        complete.then(|| self.lines().iter().map(|line| line.parse().unwrap()).collect())
+    }
+}
+
+pub(crate) struct Player<F> {
+    pub(crate) told: Told,
+    pub(crate) deadline: Option<Micros>,
+    todo: VecDeque<Action>,
+    react: F,
+}
+
+impl<F: FnMut(&Told, &Input<'_>) -> Vec<Action>> Player<F> {
+    pub(crate) fn new(react: F) -> Self {
+        Self { told: Told::default(), deadline: None, todo: VecDeque::new(), react }
+    }
+
+    pub(crate) fn first(mut self, actions: impl IntoIterator<Item = Action>) -> Self {
+        self.todo.extend(actions);
+        self
+    }
+
+    pub(crate) fn due_in(mut self, duration: Duration) -> Self {
+        self.deadline = Some(Micros::try_from(duration.as_micros()).unwrap());
+        self
+    }
+
+    /// Plays against a guest of [`guest`] until it has ended.
+    pub(crate) fn play(self, args: &[&str]) -> Told {
+        self.play_on(Process::spawn(&spawn(args)).unwrap())
+    }
+
+    /// Plays against this process until it has ended.
+    pub(crate) fn play_on(mut self, process: Process) -> Told {
+        let (_say, heard) = watch::channel(Stop::No);
+        let ended = drive_here(&mut self, Links::guest(process), heard, &mut |_| Ok(())).unwrap();
+        assert_eq!(ended, Ended { how: How::Done, left_unnamed: 0 });
+        self.told
+    }
+}
+
+impl<F: FnMut(&Told, &Input<'_>) -> Vec<Action>> Machine for Player<F> {
+    fn handle(&mut self, _link: LinkId, input: Input<'_>, now: Micros) {
+        let told = &mut self.told;
+        let kind = match &input {
+            Input::Bytes(bytes) => {
+                told.out_bytes += bytes.len();
+                if told.out.len() < OUT_BYTES_MAX {
+                    told.out.extend_from_slice(bytes);
+                }
+                "bytes"
+            }
+            Input::Eof => "eof",
+            Input::Wrote(n) => {
+                told.wrote += n;
+                "wrote"
+            }
+            Input::Broken => "broken",
+            Input::Stderr(bytes) => {
+                told.error_bytes += bytes.len();
+                "stderr"
+            }
+            Input::Exited(exited) => {
+                told.exited = Some(*exited);
+                "exited"
+            }
+            Input::Left(left) => {
+                told.left.push(left.clone());
+                "left"
+            }
+            Input::Interrupted => {
+                told.interrupted += 1;
+                "interrupted"
+            }
+            Input::Tick => {
+                assert!(self.deadline.take().unwrap() <= now, "a tick before its deadline");
+                "tick"
+            }
+        };
+        if !told.order.contains(&kind) {
+            told.order.push(kind);
+        }
+        self.todo.extend((self.react)(&self.told, &input));
+        if matches!(input, Input::Exited(_)) {
+            self.todo.push_back(Action::Done);
+        }
+    }
+
+    fn poll(&mut self, _now: Micros) -> Option<Action> {
+        self.todo.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        self.deadline
+    }
+}
+
+pub(crate) fn write(bytes: impl Into<Bytes>) -> Action {
+    Action::Write { link: 0, bytes: bytes.into(), after_drain: false }
+}
+
+pub(crate) fn write_after_drain(bytes: impl Into<Bytes>) -> Action {
+    Action::Write { link: 0, bytes: bytes.into(), after_drain: true }
+}
+
+pub(crate) const CLOSE: Action = Action::Close { link: 0 };
+pub(crate) const KILL: Action = Action::Kill { link: 0 };
+
+/// This executable as one of its guests.
+pub(crate) fn spawn(args: &[&str]) -> Spawn {
+    let us = env::current_exe().unwrap();
+    let mut argv = vec![us.clone().into(), guest::WORD.into()];
+    argv.extend(args.iter().map(OsString::from));
+    Spawn { argv, env: Vec::new(), cwd: None, launcher: us }
+}
+
+/// Waits until the process has ended, which must be soon.
+pub(crate) fn assert_ends(pid: i32) {
+    assert!(ended_within(pid, Duration::from_secs(20)), "{pid} still runs");
+}
+
+/// The process has ended by now; whoever inherited it may not have reaped it yet.
+pub(crate) fn assert_gone(pid: i32) {
+    assert!(ended_within(pid, Duration::ZERO), "{pid} still runs");
+}
+
+fn ended_within(pid: i32, bound: Duration) -> bool {
+    let until = Instant::now() + bound;
+    let Ok(watched) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else { return true };
+    loop {
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).unwrap();
+        match poll(&mut [PollFd::new(&watched, PollFlags::IN)], Some(&left)) {
+            Err(Errno::INTR) => {}
+            ready => return ready == Ok(1),
+        }
+    }
+}
