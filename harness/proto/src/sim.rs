@@ -4,7 +4,11 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use crate::budget::Budget;
 use crate::machine::{Action, Exited, Input, Machine, Micros};
+use crate::play::Play;
+use crate::script::{ScriptDef, Setting};
+use crate::suite::Suite;
 
 /// How much virtual time a meeting may take before it is given up, in microseconds.
 pub const TIME_MOST: Micros = 600_000_000;
@@ -113,4 +117,24 @@ fn tick(play: &mut dyn Machine, target: &mut dyn Machine, alive: bool, now: Micr
         play.handle(0, Input::Tick, now);
     }
     Ok(now)
+}
+
+/// A whole run in memory: every process of `scripts` against a fresh target of `target`. Gives the recordings, in order.
+pub fn rehearse<'c>(
+    suite: &'static Suite,
+    setting: Setting<'c>,
+    scripts: &[&'static ScriptDef],
+    isolate: bool,
+    target: &mut dyn FnMut() -> Box<dyn Machine + 'c>,
+) -> Result<Vec<Vec<u8>>, Stuck> {
+    let mut recordings = Vec::new();
+    let line_bytes_max = (suite.line_bytes_max)(setting.contract);
+    for (place, plan) in suite.processes(scripts, isolate).into_iter().enumerate() {
+        let peer = (suite.host)(&setting);
+        let name = format!("{place:03}");
+        let mut play = Play::new(&name, plan, peer, setting, Budget::default(), line_bytes_max);
+        meet(&mut play, &mut *target())?;
+        recordings.push(std::mem::take(play.record()));
+    }
+    Ok(recordings)
 }

@@ -13,7 +13,7 @@ const FRAME: &[u8] = &[b'f'; 100];
 const FRAMES: usize = 2_000_000;
 
 /// Writes frames as fast as they are taken, or one after the answer to the one before.
-struct Frames {
+struct Flow {
     lockstep: bool,
     frames: usize,
     offered: usize,
@@ -21,7 +21,7 @@ struct Frames {
     ended: bool,
 }
 
-impl Machine for Frames {
+impl Machine for Flow {
     fn handle(&mut self, _link: LinkId, input: Input<'_>, _now: Micros) {
         match input {
             Input::Bytes(bytes) => self.read_bytes += bytes.len(),
@@ -72,7 +72,7 @@ fn measure(name: &str, lockstep: bool, frames: usize) {
     let began = Instant::now();
     let process = Process::spawn(&spawn).unwrap_or_else(|fault| panic!("{fault}"));
     println!("{name}: spawned in {:?}", began.elapsed());
-    let mut machine = Frames { lockstep, frames, offered: 0, read_bytes: 0, ended: false };
+    let mut machine = Flow { lockstep, frames, offered: 0, read_bytes: 0, ended: false };
     let (_say, heard) = watch::channel(Stop::No);
     let began = Instant::now();
     let ended = drive_here(&mut machine, Links::guest(process), heard, &mut |_| Ok(()));

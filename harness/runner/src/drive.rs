@@ -217,33 +217,36 @@ impl Turns {
         id: LinkId,
         ask: &mut Ask<'_, '_>,
     ) -> bool {
-        let mut any = false;
+        let mut read = false;
         if let Some(n) = self.links[id].read_errors(ask, &mut self.buffer) {
-            any = true;
+            read = true;
             if n > 0 {
                 machine.handle(id, Input::Stderr(&self.buffer[..n]), micros(self.clock.elapsed()));
                 self.obey(machine, Spare::Some);
             }
         }
-        if let Some(n) = self.links[id].read(ask, &mut self.buffer) {
-            any = true;
-            let input = if n == 0 { Input::Eof } else { Input::Bytes(&self.buffer[..n]) };
+        if self.how.is_none()
+            && let Some(n) = self.links[id].read(ask, &mut self.buffer)
+        {
+            read = true;
+            let (input, spare) = match n {
+                0 => (Input::Eof, Spare::All),
+                n => (Input::Bytes(&self.buffer[..n]), Spare::Some),
+            };
             machine.handle(id, input, micros(self.clock.elapsed()));
-            self.obey(machine, Spare::Some);
+            self.obey(machine, spare);
         }
         let now = self.now();
-        if let Some(wrote) = self.links[id].output.write(ask, now) {
-            any = true;
-            match wrote {
-                Wrote::Took(n) => self.tell(machine, id, Input::Wrote(n), Spare::None),
-                Wrote::Broken => self.tell(machine, id, Input::Broken, Spare::All),
-            }
+        let wrote = self.links[id].output.write(ask, now);
+        match wrote {
+            Some(Wrote::Took(n)) => self.tell(machine, id, Input::Wrote(n), Spare::None),
+            Some(Wrote::Broken) => self.tell(machine, id, Input::Broken, Spare::All),
+            None => {}
         }
-        if let Some(guest) = &mut self.links[id].guest {
-            any |= guest.listen(ask, now);
-        }
-        if let Some((left, exited)) = self.links[id].ended(now) {
-            any = true;
+        let heard = self.links[id].guest.as_mut().is_some_and(|guest| guest.listen(ask, now));
+        let ended = self.links[id].ended(now, !read);
+        let any = read || wrote.is_some() || heard || ended.is_some();
+        if let Some((left, exited)) = ended {
             for left in left {
                 self.tell(machine, id, Input::Left(left), Spare::All);
             }

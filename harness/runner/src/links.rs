@@ -102,12 +102,12 @@ impl Link {
     }
 
     /// What is now to be told of how the guest ended, survivors first. Once what it wrote has been read to the end
-    /// and the launcher has finished; or when that took too long.
-    pub(crate) fn ended(&mut self, now: Micros) -> Option<(Vec<Left>, Exited)> {
+    /// and the launcher has finished; or when that took too long and there is nothing to read (`quiet`).
+    pub(crate) fn ended(&mut self, now: Micros, quiet: bool) -> Option<(Vec<Left>, Exited)> {
         let read = self.errors.is_none() && (self.input.is_none() || !self.reading);
         let guest = self.guest.as_mut()?;
         let (exited, _) = guest.exited?;
-        let late = guest.exited_due().is_some_and(|due| due <= now);
+        let late = quiet && guest.exited_due().is_some_and(|due| due <= now);
         if guest.told || !(late || read && guest.finished) {
             return None;
         }
@@ -308,7 +308,7 @@ impl Output {
         front.bytes.advance(n);
         self.queued -= n;
         // The last buffer is kept for the next write, unless one large frame made it large.
-        if front.bytes.is_empty() && !(is_last && !front.large) {
+        if front.bytes.is_empty() && (!is_last || front.large) {
             self.queue.pop_front();
         }
         self.close_when_done();
@@ -316,8 +316,11 @@ impl Output {
     }
 
     fn close_when_done(&mut self) {
-        if self.closing && self.queued == 0 {
-            self.end = None;
+        if self.closing
+            && self.queued == 0
+            && let Some(end) = self.end.take()
+        {
+            os::end_writing(end);
         }
     }
 

@@ -202,8 +202,6 @@ impl SpawnFault {
 
 impl fmt::Display for SpawnFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Quoted and escaped: a name may hold anything.
-        let quoted = |name: &dyn AsRef<OsStr>| format!("{:?}", name.as_ref());
         match self {
             Self::NoProgram => write!(f, "there is no command to run"),
             Self::NoFolder { path } => {
@@ -339,6 +337,11 @@ impl Drop for Tree {
             os::kill_tree(os::id_of(&self.launcher), KILL_WITHIN);
         }
     }
+}
+
+#[expect(clippy::unnecessary_debug_formatting, reason = "a name may hold anything, and a terminal obeys it")]
+fn quoted(name: impl AsRef<OsStr>) -> String {
+    format!("{:?}", name.as_ref())
 }
 
 fn is_path(program: &OsStr) -> bool {

@@ -70,11 +70,9 @@ fn unless_ignored(kind: SignalKind) -> io::Result<Option<Signal>> {
 }
 
 async fn next(signal: &mut Option<Signal>) {
-    if let Some(signal) = signal
-        && signal.recv().await.is_some()
-    {
-        return;
+    let came = if let Some(signal) = signal { signal.recv().await.is_some() } else { false };
+    if !came {
+        // Not listened to, or no more can come.
+        std::future::pending::<()>().await;
     }
-    // Not listened to, or no more can come.
-    std::future::pending().await
 }

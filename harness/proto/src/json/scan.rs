@@ -18,7 +18,6 @@ pub(super) fn scan(text: &[u8], mut spare: Slots) -> Result<Tape<'_>, (Fault, Sl
     let mut scanner = Scanner {
         whole: text,
         text: text.as_bytes(),
-        at: 0,
         slots: spare.0,
         open: NONE,
         depth: 0,
@@ -26,16 +25,17 @@ pub(super) fn scan(text: &[u8], mut spare: Slots) -> Result<Tape<'_>, (Fault, Sl
         names_seen: [0; SKETCHED],
         has_duplicates: false,
         has_lone_surrogate: false,
+        fault: Fault { at: 0, kind: FaultKind::Empty },
     };
-    match scanner.text() {
-        Ok(()) => Ok(Tape {
+    match scanner.document() {
+        Some(()) => Ok(Tape {
             text,
             slots: Slots(scanner.slots),
             depth: scanner.depth_max,
             has_duplicates: scanner.has_duplicates,
             has_lone_surrogate: scanner.has_lone_surrogate,
         }),
-        Err(fault) => Err((fault, Slots(scanner.slots))),
+        None => Err((scanner.fault, Slots(scanner.slots))),
     }
 }
 
@@ -65,7 +65,6 @@ const SUSPECT: u8 = 1 << 7;
 struct Scanner<'t> {
     whole: &'t str,
     text: &'t [u8],
-    at: usize,
     slots: Vec<Slot>,
     /// The innermost open container.
     open: u32,
@@ -75,154 +74,148 @@ struct Scanner<'t> {
     names_seen: [u64; SKETCHED],
     has_duplicates: bool,
     has_lone_surrogate: bool,
+    fault: Fault,
 }
 
+/// The position is passed along instead of kept in the scanner, so that it stays in a register; `None` is a fault, which
+/// the scanner keeps.
 impl Scanner<'_> {
-    fn text(&mut self) -> Result<(), Fault> {
-        self.skip_space();
-        if self.at == self.text.len() {
-            return self.fault(FaultKind::Empty);
+    fn document(&mut self) -> Option<()> {
+        let mut at = self.skip_space(0);
+        if at == self.text.len() {
+            return self.refuse(at, FaultKind::Empty);
         }
         loop {
-            if !self.value()? {
+            let complete;
+            (at, complete) = self.value(at)?;
+            if !complete {
                 continue;
             }
-            while self.open != NONE {
-                if self.more()? {
+            loop {
+                if self.open == NONE {
+                    at = self.skip_space(at);
+                    return if at == self.text.len() { Some(()) } else { self.refuse(at, FaultKind::TrailingText) };
+                }
+                let another;
+                (at, another) = self.more(at)?;
+                if another {
                     break;
                 }
             }
-            if self.open == NONE {
-                break;
-            }
         }
-        self.skip_space();
-        if self.at == self.text.len() { Ok(()) } else { self.fault(FaultKind::TrailingText) }
     }
 
     /// Reads a scalar, an empty container, or up to the first value in a container. `true`: the value is complete.
     #[inline]
-    fn value(&mut self) -> Result<bool, Fault> {
-        self.skip_space();
-        match self.text.get(self.at) {
+    fn value(&mut self, at: usize) -> Option<(usize, bool)> {
+        let at = self.skip_space(at);
+        let end = match self.text.get(at) {
             Some(b'"') => {
-                let start = self.at;
-                let flags = self.string()?;
-                self.push(SlotKind::String, start, flags);
+                let (end, flags) = self.string(at)?;
+                self.push(SlotKind::String, at, end, flags);
+                end
             }
-            Some(b'{') => return self.begin(SlotKind::Object),
-            Some(b'[') => return self.begin(SlotKind::Array),
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b't') => self.literal(SlotKind::Bool, b"true")?,
-            Some(b'f') => self.literal(SlotKind::Bool, b"false")?,
-            Some(b'n') => self.literal(SlotKind::Null, b"null")?,
-            _ => return self.unexpected(),
-        }
-        Ok(true)
+            Some(b'{') => return self.begin(SlotKind::Object, at),
+            Some(b'[') => return self.begin(SlotKind::Array, at),
+            Some(b'-' | b'0'..=b'9') => self.number(at)?,
+            Some(b't') => self.literal(SlotKind::Bool, at, b"true")?,
+            Some(b'f') => self.literal(SlotKind::Bool, at, b"false")?,
+            Some(b'n') => self.literal(SlotKind::Null, at, b"null")?,
+            _ => return self.unexpected(at),
+        };
+        Some((end, true))
     }
 
     /// Opens a container and goes on to its first value, or closes it at once.
     #[inline]
-    fn begin(&mut self, kind: SlotKind) -> Result<bool, Fault> {
-        let start = self.at;
-        self.at += 1;
-        let parent = std::mem::replace(&mut self.open, offset(self.slots.len()));
-        self.push(kind, start, 0);
+    fn begin(&mut self, kind: SlotKind, at: usize) -> Option<(usize, bool)> {
+        let container = offset(self.slots.len());
         let level = self.depth as usize;
         self.depth += 1;
         self.depth_max = self.depth_max.max(self.depth);
-        let container = &mut self.slots[self.open as usize];
-        container.next = parent;
-        if let Some(seen) = self.names_seen.get_mut(level) {
-            *seen = 0;
-        } else {
-            container.flags = SUSPECT;
+        let flags = match self.names_seen.get_mut(level) {
+            Some(seen) => {
+                *seen = 0;
+                0
+            }
+            None => SUSPECT,
+        };
+        let next = std::mem::replace(&mut self.open, container);
+        self.slots.push(Slot { start: offset(at), end: 0, next, len: 0, kind, flags });
+        let at = self.skip_space(at + 1);
+        if self.text.get(at) == Some(&closing(kind)) {
+            return Some((self.end(at), true));
         }
-        self.skip_space();
-        let (object, close) = (kind == SlotKind::Object, closing(kind));
-        if self.text.get(self.at) == Some(&close) {
-            self.end();
-            return Ok(true);
-        }
-        self.slots[self.open as usize].len = 1;
-        if object {
-            self.name()?;
-        }
-        Ok(false)
+        self.slots[container as usize].len = 1;
+        let at = if kind == SlotKind::Object { self.name(at)? } else { at };
+        Some((at, false))
     }
 
     /// Reads what follows a value in the open container: a comma, and then another value comes (`true`), or the end
     /// of the container, which is then itself a value that something follows (`false`).
     #[inline]
-    fn more(&mut self) -> Result<bool, Fault> {
-        self.skip_space();
+    fn more(&mut self, at: usize) -> Option<(usize, bool)> {
+        let at = self.skip_space(at);
         let container = &mut self.slots[self.open as usize];
-        match self.text.get(self.at) {
+        match self.text.get(at) {
             Some(b',') => {
-                self.at += 1;
                 container.len += 1;
                 if container.kind == SlotKind::Object {
-                    self.skip_space();
-                    self.name()?;
+                    let at = self.skip_space(at + 1);
+                    return Some((self.name(at)?, true));
                 }
-                Ok(true)
+                Some((at + 1, true))
             }
-            Some(byte) if *byte == closing(container.kind) => {
-                self.end();
-                Ok(false)
-            }
-            _ => self.unexpected(),
+            Some(byte) if *byte == closing(container.kind) => Some((self.end(at), false)),
+            _ => self.unexpected(at),
         }
     }
 
     /// Closes the open container at the bracket that stands here.
     #[inline]
-    fn end(&mut self) {
-        self.at += 1;
+    fn end(&mut self, at: usize) -> usize {
         let next = offset(self.slots.len());
-        let at = self.open;
-        let container = &mut self.slots[at as usize];
+        let closed = self.open;
+        let container = &mut self.slots[closed as usize];
         self.open = std::mem::replace(&mut container.next, next);
-        container.end = offset(self.at);
+        container.end = offset(at + 1);
         self.depth -= 1;
         if container.has(SUSPECT) {
             container.flags = 0;
             if container.kind == SlotKind::Object && container.len > 1 {
-                self.compare_names(at);
+                self.compare_names(closed);
             }
         }
+        at + 1
     }
 
     /// Reads a member name and the colon after it.
     #[inline]
-    fn name(&mut self) -> Result<(), Fault> {
-        if self.text.get(self.at) != Some(&b'"') {
-            return self.unexpected();
+    fn name(&mut self, at: usize) -> Option<usize> {
+        if self.text.get(at) != Some(&b'"') {
+            return self.unexpected(at);
         }
-        let start = self.at;
-        let mut fingerprint = 0;
-        self.at += 1;
+        let mut end = at + 1;
         let mut flags = 0;
+        let mut fingerprint = 0;
         loop {
-            let word = Word::load(self.text, self.at);
+            let word = Word::load(self.text, end);
             let plain = word.plain();
             fingerprint = word.mix(fingerprint, plain);
-            self.at += plain;
-            if plain < 8 {
+            end += plain;
+            if plain < Word::SIZE {
                 break;
             }
         }
-        if self.text.get(self.at) == Some(&b'"') {
-            self.at += 1;
+        if self.text.get(end) == Some(&b'"') {
+            end += 1;
         } else {
-            self.at = start;
-            flags = self.string()?;
-            fingerprint = strings::fingerprint(&strings::unescape(&self.whole[start + 1..self.at - 1]));
+            (end, flags) = self.string(at)?;
+            fingerprint = strings::fingerprint(&strings::unescape(&self.whole[at + 1..end - 1]));
         }
-        self.push(SlotKind::Name, start, flags);
-        if let Some(name) = self.slots.last_mut() {
-            name.len = fold(fingerprint);
-        }
+        let next = offset(self.slots.len() + 1);
+        let len = fold(fingerprint);
+        self.slots.push(Slot { start: offset(at), end: offset(end), next, len, kind: SlotKind::Name, flags });
         if let Some(seen) = self.names_seen.get_mut(self.depth as usize - 1) {
             let bit = 1 << (fingerprint >> 58);
             if *seen & bit != 0 {
@@ -230,180 +223,162 @@ impl Scanner<'_> {
             }
             *seen |= bit;
         }
-        if self.text.get(self.at) != Some(&b':') {
-            self.skip_space();
-            if self.text.get(self.at) != Some(&b':') {
-                return self.unexpected();
-            }
-        }
-        self.at += 1;
-        Ok(())
+        let at = self.skip_space(end);
+        if self.text.get(at) == Some(&b':') { Some(at + 1) } else { self.unexpected(at) }
     }
 
     /// Reads a string, and says what is to be known of it: [`ESCAPED`], [`LONE_SURROGATE`].
     #[inline]
-    fn string(&mut self) -> Result<u8, Fault> {
-        self.at += 1;
+    fn string(&mut self, at: usize) -> Option<(usize, u8)> {
+        let mut at = at + 1;
         let mut flags = 0;
         loop {
-            self.skip_plain();
-            match self.text.get(self.at) {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(flags);
+            at = self.skip_plain(at);
+            match self.text.get(at) {
+                Some(b'"') => return Some((at + 1, flags)),
+                Some(b'\\') => {
+                    let found;
+                    (at, found) = self.escape(at)?;
+                    flags |= found;
                 }
-                Some(b'\\') => flags |= self.escape()?,
-                Some(byte) => return self.fault(FaultKind::ControlInString(*byte)),
-                None => return self.fault(FaultKind::UnexpectedEnd),
+                Some(byte) => return self.refuse(at, FaultKind::ControlInString(*byte)),
+                None => return self.refuse(at, FaultKind::UnexpectedEnd),
             }
         }
     }
 
     /// Goes to the next quote, backslash or control character.
     #[inline]
-    fn skip_plain(&mut self) {
-        for _ in 0..4 {
-            let plain = Word::load(self.text, self.at).plain();
-            self.at += plain;
-            if plain < 8 {
-                return;
+    fn skip_plain(&self, mut at: usize) -> usize {
+        for _ in 0..2 {
+            let plain = Word::load(self.text, at).plain();
+            at += plain;
+            if plain < Word::SIZE {
+                return at;
             }
         }
         // It is long: larger steps, which the compiler turns into vector instructions.
-        while let Some(block) = self.text.get(self.at..).and_then(<[u8]>::first_chunk::<32>) {
-            let special =
-                |byte: &u8| u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\');
+        while let Some(block) = self.text.get(at..).and_then(<[u8]>::first_chunk::<32>) {
+            let special = |byte: &u8| u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\');
             if block.iter().fold(0, |any, byte| any | special(byte)) != 0 {
                 break;
             }
-            self.at += 32;
+            at += block.len();
         }
         loop {
-            let plain = Word::load(self.text, self.at).plain();
-            self.at += plain;
-            if plain < 8 {
-                return;
+            let plain = Word::load(self.text, at).plain();
+            at += plain;
+            if plain < Word::SIZE {
+                return at;
             }
         }
     }
 
     /// Reads an escape, both halves of a surrogate pair at once.
-    fn escape(&mut self) -> Result<u8, Fault> {
-        let rest = &self.text[self.at..];
-        match rest.get(1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 2;
-                Ok(ESCAPED)
-            }
-            Some(b'u') => {
-                let Some(unit) = strings::unit(rest) else {
-                    let digits = rest[2..].iter().take(4).take_while(|byte| byte.is_ascii_hexdigit()).count();
-                    return if rest.len() == 2 + digits {
-                        self.cut_short()
-                    } else {
-                        self.fault(FaultKind::BadEscape)
-                    };
-                };
-                let paired = strings::is_high(unit)
-                    && rest.get(6..).and_then(strings::unit).is_some_and(strings::is_low);
-                self.at += if paired { 12 } else { 6 };
-                if !paired && (strings::is_high(unit) || strings::is_low(unit)) {
-                    self.has_lone_surrogate = true;
-                    return Ok(ESCAPED | LONE_SURROGATE);
-                }
-                Ok(ESCAPED)
-            }
-            Some(_) => self.fault(FaultKind::BadEscape),
+    #[inline]
+    fn escape(&mut self, at: usize) -> Option<(usize, u8)> {
+        match self.text.get(at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Some((at + 2, ESCAPED)),
+            Some(b'u') => self.unicode_escape(at),
+            Some(_) => self.refuse(at, FaultKind::BadEscape),
             None => self.cut_short(),
         }
     }
 
-    fn number(&mut self) -> Result<(), Fault> {
-        let start = self.at;
+    fn unicode_escape(&mut self, at: usize) -> Option<(usize, u8)> {
+        let rest = &self.text[at..];
+        let Some(unit) = strings::unit(rest) else {
+            let digits = rest[2..].iter().take_while(|byte| byte.is_ascii_hexdigit()).take(4).count();
+            return if rest.len() == 2 + digits { self.cut_short() } else { self.refuse(at, FaultKind::BadEscape) };
+        };
+        if strings::is_high(unit) && rest.get(6..).and_then(strings::unit).is_some_and(strings::is_low) {
+            return Some((at + 12, ESCAPED));
+        }
+        let lone = strings::is_high(unit) || strings::is_low(unit);
+        self.has_lone_surrogate |= lone;
+        Some((at + 6, if lone { ESCAPED | LONE_SURROGATE } else { ESCAPED }))
+    }
+
+    #[inline]
+    fn number(&mut self, start: usize) -> Option<usize> {
         let mut flags = 0;
-        if self.text[self.at] == b'-' {
-            self.at += 1;
+        let first = if self.text[start] == b'-' { start + 1 } else { start };
+        let mut at = self.digits(first)?;
+        if self.text[first] == b'0' && at > first + 1 {
+            return self.refuse(first + 1, FaultKind::BadNumber);
         }
-        let first = self.at;
-        self.digits()?;
-        if self.text[first] == b'0' && self.at > first + 1 {
-            self.at = first + 1;
-            return self.fault(FaultKind::BadNumber);
-        }
-        if self.text.get(self.at) == Some(&b'.') {
+        if self.text.get(at) == Some(&b'.') {
             flags = FRACTION_OR_EXPONENT;
-            self.at += 1;
-            self.digits()?;
+            at = self.digits(at + 1)?;
         }
-        if let Some(b'e' | b'E') = self.text.get(self.at) {
+        if let Some(b'e' | b'E') = self.text.get(at) {
             flags = FRACTION_OR_EXPONENT;
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.text.get(self.at) {
-                self.at += 1;
-            }
-            self.digits()?;
+            let sign = matches!(self.text.get(at + 1), Some(b'+' | b'-'));
+            at = self.digits(at + 1 + usize::from(sign))?;
         }
-        self.push(SlotKind::Number, start, flags);
-        Ok(())
+        self.push(SlotKind::Number, start, at, flags);
+        Some(at)
     }
 
     /// Reads one digit or more.
     #[inline]
-    fn digits(&mut self) -> Result<(), Fault> {
-        match self.text.get(self.at) {
+    fn digits(&mut self, mut at: usize) -> Option<usize> {
+        match self.text.get(at) {
             Some(b'0'..=b'9') => {}
-            Some(_) => return self.fault(FaultKind::BadNumber),
-            None => return self.fault(FaultKind::UnexpectedEnd),
+            Some(_) => return self.refuse(at, FaultKind::BadNumber),
+            None => return self.refuse(at, FaultKind::UnexpectedEnd),
         }
-        while let Some(b'0'..=b'9') = self.text.get(self.at) {
-            self.at += 1;
+        while let Some(b'0'..=b'9') = self.text.get(at) {
+            at += 1;
         }
-        Ok(())
+        Some(at)
     }
 
-    fn literal(&mut self, kind: SlotKind, word: &[u8]) -> Result<(), Fault> {
-        let start = self.at;
-        let rest = &self.text[start..];
+    #[inline]
+    fn literal(&mut self, kind: SlotKind, at: usize, word: &[u8]) -> Option<usize> {
+        let rest = &self.text[at..];
         if rest.starts_with(word) {
-            self.at += word.len();
-            self.push(kind, start, 0);
-            Ok(())
+            let end = at + word.len();
+            self.push(kind, at, end, 0);
+            Some(end)
         } else if word.starts_with(rest) {
             self.cut_short()
         } else {
-            self.fault(FaultKind::BadLiteral)
+            self.refuse(at, FaultKind::BadLiteral)
         }
     }
 
     #[inline]
-    fn skip_space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.text.get(self.at) {
-            self.at += 1;
+    fn skip_space(&self, mut at: usize) -> usize {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.text.get(at) {
+            at += 1;
         }
+        at
     }
 
     #[inline]
-    fn push(&mut self, kind: SlotKind, start: usize, flags: u8) {
+    fn push(&mut self, kind: SlotKind, start: usize, end: usize, flags: u8) {
         let next = offset(self.slots.len() + 1);
-        self.slots.push(Slot { start: offset(start), end: offset(self.at), next, len: 0, kind, flags });
+        self.slots.push(Slot { start: offset(start), end: offset(end), next, len: 0, kind, flags });
     }
 
     #[cold]
-    fn unexpected<T>(&self) -> Result<T, Fault> {
-        match self.text.get(self.at) {
-            Some(byte) => self.fault(FaultKind::UnexpectedByte(*byte)),
-            None => self.fault(FaultKind::UnexpectedEnd),
+    fn unexpected<T>(&mut self, at: usize) -> Option<T> {
+        match self.text.get(at) {
+            Some(byte) => self.refuse(at, FaultKind::UnexpectedByte(*byte)),
+            None => self.cut_short(),
         }
     }
 
     #[cold]
-    fn cut_short<T>(&self) -> Result<T, Fault> {
-        Err(Fault { at: self.text.len(), kind: FaultKind::UnexpectedEnd })
+    fn cut_short<T>(&mut self) -> Option<T> {
+        self.refuse(self.text.len(), FaultKind::UnexpectedEnd)
     }
 
     #[cold]
-    fn fault<T>(&self, kind: FaultKind) -> Result<T, Fault> {
-        Err(Fault { at: self.at, kind })
+    fn refuse<T>(&mut self, at: usize, kind: FaultKind) -> Option<T> {
+        self.fault = Fault { at, kind };
+        None
     }
 
     /// Finds the equal names in the object at `object` and marks all but the last of each.

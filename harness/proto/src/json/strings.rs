@@ -72,48 +72,54 @@ fn code_point(text: &[u8]) -> (char, usize) {
 /// The fingerprint of a whole name: what [`Word::mix`] makes of its words, the last of which is not full.
 pub(super) fn fingerprint(name: &str) -> u64 {
     let name = name.as_bytes();
-    (0..=name.len() / 8).fold(0, |mixed, index| {
-        let at = index * 8;
-        Word::load(name, at).mix(mixed, (name.len() - at).min(8))
+    (0..=name.len() / Word::SIZE).fold(0, |mixed, index| {
+        let at = index * Word::SIZE;
+        Word::load(name, at).mix(mixed, (name.len() - at).min(Word::SIZE))
     })
 }
 
-/// Eight bytes of text, the first in the lowest place.
+/// Sixteen bytes of text, the first in the lowest place: most names and many strings are no longer, and so are read
+/// without a branch that depends on their length.
 #[derive(Clone, Copy)]
-pub(super) struct Word(u64);
+pub(super) struct Word(u128);
 
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGHS: u64 = 0x8080_8080_8080_8080;
+const ONES: u128 = u128::MAX / 0xFF;
+const HIGHS: u128 = ONES * 0x80;
 
 impl Word {
-    /// The eight bytes at `at`; past the end of the text stand zeros, which no string may hold.
+    /// How many bytes a word has.
+    pub(super) const SIZE: usize = 16;
+
+    /// The bytes at `at`; past the end of the text stand zeros, which no string may hold.
     #[inline]
     pub(super) fn load(text: &[u8], at: usize) -> Word {
-        if let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-            return Word(u64::from_le_bytes(*bytes));
+        let rest = text.get(at..).unwrap_or_default();
+        if let Some(bytes) = rest.first_chunk() {
+            return Word(u128::from_le_bytes(*bytes));
         }
-        let mut bytes = [0; 8];
-        for (to, from) in bytes.iter_mut().zip(text.get(at..).unwrap_or_default()) {
-            *to = *from;
-        }
-        Word(u64::from_le_bytes(bytes))
+        let mut bytes = [0; Word::SIZE];
+        bytes[..rest.len()].copy_from_slice(rest);
+        Word(u128::from_le_bytes(bytes))
     }
 
-    /// How many bytes stand before the first quote, backslash or control character: 8 if there is none.
+    /// How many bytes stand before the first quote, backslash or control character: all if there is none.
     #[inline]
     pub(super) fn plain(self) -> usize {
         // A borrow can only mark a byte wrongly above one that is marked rightly, and only the lowest mark counts.
-        let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+        let zero = |word: u128| word.wrapping_sub(ONES) & !word;
         let control = self.0.wrapping_sub(ONES * 0x20) & !self.0;
-        let quote = zero(self.0 ^ (ONES * u64::from(b'"')));
-        let backslash = zero(self.0 ^ (ONES * u64::from(b'\\')));
+        let quote = zero(self.0 ^ (ONES * u128::from(b'"')));
+        let backslash = zero(self.0 ^ (ONES * u128::from(b'\\')));
         ((control | quote | backslash) & HIGHS).trailing_zeros() as usize / 8
     }
 
     /// Mixes the first `count` bytes into the fingerprint of a name. Equal names have equal fingerprints.
+    #[expect(clippy::cast_possible_truncation, reason = "the word is taken in halves")]
     #[inline]
     pub(super) fn mix(self, into: u64, count: usize) -> u64 {
-        let kept = if count >= 8 { self.0 } else { self.0 & ((1 << (count * 8)) - 1) };
-        (into ^ kept).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23)
+        let kept = if count < Word::SIZE { self.0 & ((1 << (count * 8)) - 1) } else { self.0 };
+        let low = (into ^ kept as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let high = ((kept >> 64) as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        (low ^ high.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }

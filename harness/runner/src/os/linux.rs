@@ -21,7 +21,7 @@ use rustix::{
     io::Errno,
     net::{
         RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-        SendFlags,
+        SendFlags, Shutdown,
     },
     process::{PidfdFlags, Signal, WaitOptions},
 };
@@ -103,6 +103,12 @@ pub(crate) fn read(from: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
 /// Writes once. A closed other end is an error and no signal: the standard library ignores SIGPIPE for us.
 pub(crate) fn write(to: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::write(to, bytes)?)
+}
+
+/// Lets the other end see that no more comes, also where our reading end is the same socket.
+pub(crate) fn end_writing(fd: impl AsFd) {
+    // For a pipe, closing it is all; this fails.
+    let _ = rustix::net::shutdown(fd, Shutdown::Write);
 }
 
 fn null() -> io::Result<OwnedFd> {

@@ -1,11 +1,13 @@
 //! What a machine is told, and what becomes of what it asks for.
 
 use std::{
+    ffi::OsString,
     fs, io,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
 
+use rustix::process::{Pid, Signal};
 use sidecert_proto::machine::{Action, Exited, Input};
 use sidecert_runner::{
     DriveFault, Ended, How, Links, Process, Stop,
@@ -40,6 +42,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_kill_leaves_nothing", a_kill_leaves_nothing),
     ("a_kill_is_no_matter_of_consent", a_kill_is_no_matter_of_consent),
     ("a_launcher_that_is_killed_is_stood_in_for", a_launcher_that_is_killed_is_stood_in_for),
+    ("a_launcher_that_is_stopped_is_stood_in_for", a_launcher_that_is_stopped_is_stood_in_for),
+    ("signals_stop_us_unless_they_were_ignored", signals_stop_us_unless_they_were_ignored),
     ("a_harness_that_is_killed_takes_all_with_it", a_harness_that_is_killed_takes_all_with_it),
     ("a_machine_is_interrupted_once_and_stopped_at_once", a_machine_is_interrupted_once_and_stopped_at_once),
     ("an_error_of_the_sink_ends_all", an_error_of_the_sink_ends_all),
@@ -297,27 +301,59 @@ fn a_kill_leaves_nothing() {
 fn a_kill_is_no_matter_of_consent() {
     let process = Process::spawn(&spawn(&["ignores-term"])).unwrap();
     let pid = process.pid();
-    let mut player = Player::new(|told: &Told, input: &Input<'_>| match input {
-        Input::Bytes(_) if told.out.ends_with(b"ready\n") => {
-            rustix::process::kill_process(
-                rustix::process::Pid::from_raw(pid).unwrap(),
-                rustix::process::Signal::TERM,
-            )
-            .unwrap();
-            Vec::new()
+    let player = Player::new(|told: &Told, input: &Input<'_>| {
+        match (input, told.lines().last()) {
+            (Input::Bytes(_), Some(&"ready")) => send(pid, Signal::TERM),
+            (Input::Bytes(_), Some(&"ignored")) => return vec![KILL],
+            _ => {}
         }
-        Input::Bytes(_) if told.out.ends_with(b"ignored\n") => vec![KILL],
-        _ => Vec::new(),
+        Vec::new()
     });
-    let (_say, heard) = watch::channel(Stop::No);
-    drive_here(&mut player, Links::guest(process), heard, &mut |_| Ok(())).unwrap();
-    assert_eq!(player.told.exited, Some(Exited::Signal(9)));
+    assert_eq!(player.play_on(process).exited, Some(Exited::Signal(9)));
+}
+
+fn signals_stop_us_unless_they_were_ignored() {
+    let mut spawn = spawn(&["listens"]);
+    let shell = ["/bin/sh", "-c", "trap '' INT; exec \"$0\" \"$@\""].map(OsString::from);
+    spawn.argv.splice(0..0, shell);
+    let process = Process::spawn(&spawn).unwrap();
+    let pid = process.pid();
+    let player = Player::new(|told: &Told, input: &Input<'_>| {
+        match (input, told.lines().last()) {
+            (Input::Bytes(_), Some(&"No")) => {
+                send(pid, Signal::INT);
+                send(pid, Signal::TERM);
+            }
+            (Input::Bytes(_), Some(&"Interrupted")) => send(pid, Signal::HUP),
+            _ => {}
+        }
+        Vec::new()
+    });
+    let told = player.play_on(process);
+    assert_eq!(told.lines(), ["No", "Interrupted", "Now"]);
+    assert_eq!(told.exited, Some(Exited::Code(0)));
+}
+
+fn send(pid: i32, signal: Signal) {
+    rustix::process::kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
 fn a_launcher_that_is_killed_is_stood_in_for() {
     let told = Player::new(nothing).play(&["kills-its-launcher"]);
     assert_eq!(told.exited, Some(Exited::Unknown));
     told.pids(0).unwrap().into_iter().for_each(assert_gone);
+}
+
+fn a_launcher_that_is_stopped_is_stood_in_for() {
+    let mut asked = false;
+    let player = Player::new(|told: &Told, _: &Input<'_>| {
+        let now = !asked && told.pids(2).is_some();
+        asked |= now;
+        if now { vec![KILL] } else { Vec::new() }
+    });
+    let told = player.play(&["stops-its-launcher"]);
+    assert_eq!(told.exited, Some(Exited::Unknown));
+    told.pids(2).unwrap().into_iter().for_each(assert_gone);
 }
 
 fn a_harness_that_is_killed_takes_all_with_it() {
@@ -330,8 +366,7 @@ fn a_harness_that_is_killed_takes_all_with_it() {
         if let Some(pids) = told.pids(4).filter(|_| !killed) {
             killed = true;
             watched = pids;
-            let harness = rustix::process::Pid::from_raw(pid).unwrap();
-            rustix::process::kill_process(harness, rustix::process::Signal::KILL).unwrap();
+            send(pid, Signal::KILL);
             // While our own launcher does not yet know, so that it is not the one who cleans up.
             watched.iter().copied().for_each(assert_ends);
         }

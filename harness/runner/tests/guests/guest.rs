@@ -11,7 +11,7 @@ use std::{
 
 use rustix::process::Signal;
 use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
-use sidecert_runner::{Links, Process, Stop, drive_here};
+use sidecert_runner::{Links, Process, Stop, drive_here, stop};
 use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},
@@ -59,12 +59,9 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
             until_end_of_input();
         }
         "ignores-term" => ignore_term(),
-        "kills-its-launcher" => {
-            start("stays", &[]);
-            let launcher = rustix::process::getppid().unwrap();
-            rustix::process::kill_process(launcher, Signal::KILL).unwrap();
-            stay();
-        }
+        "kills-its-launcher" => to_its_launcher(Signal::KILL),
+        "stops-its-launcher" => to_its_launcher(Signal::STOP),
+        "listens" => listen(),
         "mock" => return mock(),
         "harness" => harness(),
         other => panic!("no guest {other}"),
@@ -111,6 +108,28 @@ fn surroundings() {
     let launcher = rustix::process::getppid();
     say(&format!("session of its launcher: {}", rustix::process::getsid(None).ok() == launcher));
     say(&format!("terminal: {}", fs::File::open("/dev/tty").is_ok()));
+}
+
+/// Leaves one behind that stays, and stays.
+fn to_its_launcher(signal: Signal) {
+    start("stays", &[]);
+    rustix::process::kill_process(rustix::process::getppid().unwrap(), signal).unwrap();
+    stay();
+}
+
+/// Tells what [`stop::listen`] hears.
+fn listen() {
+    let mut heard = stop::listen().unwrap();
+    Builder::new_current_thread().build().unwrap().block_on(async {
+        loop {
+            let stop = *heard.borrow_and_update();
+            say(&format!("{stop:?}"));
+            if stop == Stop::Now {
+                return;
+            }
+            heard.changed().await.unwrap();
+        }
+    });
 }
 
 /// What we hold open, the folder that this is read from left out.

@@ -3,6 +3,8 @@
 //!
 //! Nothing sleeps: tests wait for bytes, for ends of files and for pidfds, and all of that within a bound.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod drives;
 mod guest;
 mod player;

@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     time::{Duration, Instant},
 };
 
@@ -154,9 +154,8 @@ pub(crate) const KILL: Action = Action::Kill { link: 0 };
 /// This executable as one of its guests.
 pub(crate) fn spawn(args: &[&str]) -> Spawn {
     let us = env::current_exe().unwrap();
-    let mut argv = vec![us.clone().into(), guest::WORD.into()];
-    argv.extend(args.iter().map(OsString::from));
-    Spawn { argv, env: Vec::new(), cwd: None, launcher: us }
+    let words = [us.as_os_str(), OsStr::new(guest::WORD)].into_iter().chain(args.iter().map(OsStr::new));
+    Spawn { argv: words.map(OsString::from).collect(), env: Vec::new(), cwd: None, launcher: us }
 }
 
 /// Waits until the process has ended, which must be soon.

@@ -1,0 +1,204 @@
+//! The suite can fail: each flaw fails exactly what it names, and a flawless mock fails nothing.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use sidecert_cases::SUITES;
+use sidecert_mocks::{Flaw, Mock, flaws};
+use sidecert_proto::contract::{Contract, Side};
+use sidecert_proto::judge::{Judge, Judged};
+use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
+use sidecert_proto::reasonix::contract::Limits;
+use sidecert_proto::reasonix::guest::Features;
+use sidecert_proto::requirement::{Basis, Check, Level};
+use sidecert_proto::script::{Need, Setting};
+use sidecert_proto::sim;
+use sidecert_proto::suite::Suite;
+use sidecert_proto::verdict::{AS_THE_REFERENCE, Profile, Verdict, Why};
+
+/// A mock that says when its flaw has shown.
+struct Watched<'c> {
+    mock: Mock<'c>,
+    fired: Rc<Cell<bool>>,
+}
+
+impl Machine for Watched<'_> {
+    fn handle(&mut self, link: LinkId, input: Input<'_>, now: Micros) {
+        self.mock.handle(link, input, now);
+        self.fired.set(self.fired.get() || self.mock.fired());
+    }
+
+    fn poll(&mut self, now: Micros) -> Option<Action> {
+        self.mock.poll(now)
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        self.mock.deadline()
+    }
+}
+
+/// How a rehearsal is done.
+#[derive(Clone, Copy)]
+struct How {
+    flaw: Option<&'static Flaw>,
+    provoked: bool,
+    isolate: bool,
+    profile: Profile,
+    lenient: bool,
+}
+
+const PLAIN: How = How { flaw: None, provoked: true, isolate: false, profile: Profile::Specified, lenient: false };
+
+/// The contract of a suite with limits that make a rehearsal fast.
+fn small(suite: &Suite) -> Contract {
+    let limits = Limits {
+        frame_bytes: 64 << 10,
+        externalize_field_bytes: 512,
+        content_ref_chunk_bytes: 1 << 10,
+        content_ref_object_bytes: 8 << 10,
+    };
+    limits.applied_to((suite.contract)())
+}
+
+/// Rehearses the whole suite in memory, and judges it; also says whether the flaw has shown.
+fn run(suite: &'static Suite, how: How) -> (Judged, bool) {
+    let contract = small(suite);
+    let (none, selected) = (BTreeSet::new(), suite.rows(Side::Guest).map(|row| row.id.to_owned()).collect());
+    let large = r#"{"event":"input.receive","payload":{"text":"sidecert:large"}}"#;
+    let provocations: BTreeMap<_, _> =
+        how.provoked.then(|| ("large".to_owned(), large.to_owned())).into_iter().collect();
+    let setting = Setting {
+        contract: &contract,
+        manifest: None,
+        declared: &none,
+        provocations: &provocations,
+        exercised: &none,
+        seed: 7,
+        workspace: "/workspace",
+    };
+    let fired = Rc::new(Cell::new(false));
+    let scripts = suite.scripts(suite.rows(Side::Guest));
+    let features = Features { lenient: how.lenient, ..Features::default() };
+    let recordings = sim::rehearse(suite, setting, &scripts, how.isolate, &mut || {
+        let mock = Mock::guest(suite, &contract, features.clone(), how.flaw);
+        Box::new(Watched { mock, fired: Rc::clone(&fired) })
+    })
+    .unwrap();
+    let mut judge = Judge::new(suite, Side::Guest, how.profile, setting, &selected);
+    for (place, recording) in recordings.iter().enumerate() {
+        judge.begin(&format!("{place:03}"));
+        judge.read(recording);
+    }
+    (judge.finish(), fired.get())
+}
+
+fn failing(judged: &Judged) -> BTreeSet<&'static str> {
+    judged.verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Fail(_))).map(|(row, _)| row.id).collect()
+}
+
+fn everywhere() -> impl Iterator<Item = (&'static Suite, bool)> {
+    SUITES.iter().copied().flat_map(|suite| [(suite, false), (suite, true)])
+}
+
+#[test]
+fn a_flawless_mock_passes_everything_that_can_be_seen() {
+    for (suite, isolate) in everywhere() {
+        let (judged, _) = run(suite, How { isolate, ..PLAIN });
+        assert!(judged.ours.is_empty(), "{:?}", judged.ours);
+        assert!(judged.faults.is_empty(), "{:?}", judged.faults);
+        for (row, verdict) in &judged.verdicts {
+            let ok = matches!(verdict, Verdict::Pass { remark: None } | Verdict::Undecided(Why::Unobservable(_)))
+                || (matches!(verdict, Verdict::NotApplicable(_)) && row.holds.editions & suite.edition == 0);
+            assert!(ok, "{} {}: {verdict:?} ({:?})", suite.name, row.id, judged.cause);
+        }
+    }
+}
+
+#[test]
+fn without_provocations_nothing_else_changes() {
+    for suite in SUITES {
+        let with = run(suite, PLAIN).0;
+        let without = run(suite, How { provoked: false, ..PLAIN }).0;
+        for ((row, with), (_, without)) in with.verdicts.iter().zip(&without.verdicts) {
+            let needs = row.script().map_or(&[][..], |script| script.needs);
+            if needs.iter().any(|need| matches!(need, Need::Provocation(_))) {
+                assert!(matches!(without, Verdict::Undecided(Why::NotProvoked(_))), "{}: {without:?}", row.id);
+            } else {
+                assert_eq!(with, without, "{}", row.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_flaw_fails_exactly_what_it_names() {
+    for (suite, isolate) in everywhere() {
+        let flawless = run(suite, How { isolate, profile: Profile::Reference, ..PLAIN }).0;
+        for flaw in flaws(suite) {
+            let how = How { flaw: Some(flaw), isolate, profile: Profile::Reference, ..PLAIN };
+            let (judged, fired) = run(suite, how);
+            assert!(fired, "{}: its trigger never came", flaw.name);
+            assert_eq!(failing(&judged), flaw.breaks.iter().copied().collect(), "{}", flaw.name);
+            for ((row, verdict), (_, before)) in judged.verdicts.iter().zip(&flawless.verdicts) {
+                let cut_short = matches!(verdict, Verdict::Undecided(Why::CutShort(_)));
+                assert!(
+                    flaw.breaks.contains(&row.id) || cut_short || verdict == before,
+                    "{} changes {} to {verdict:?}",
+                    flaw.name,
+                    row.id
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_only_observed_warns_by_default_and_what_is_specified_fails() {
+    for suite in SUITES {
+        for flaw in flaws(suite) {
+            let judged = run(suite, How { flaw: Some(flaw), ..PLAIN }).0;
+            for (row, verdict) in judged.verdicts.iter().filter(|(row, _)| flaw.breaks.contains(&row.id)) {
+                match (row.basis(), verdict) {
+                    (Basis::Observed(_), Verdict::Warn(_)) | (Basis::Specified, Verdict::Fail(_)) => {}
+                    _ => panic!("{} {}: {verdict:?}", flaw.name, row.id),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn each_requirement_that_can_be_seen_has_a_flaw_that_breaks_it() {
+    for suite in SUITES {
+        for row in suite.rows(Side::Guest).filter(|row| row.holds.editions & suite.edition != 0) {
+            let broken = flaws(suite).any(|flaw| flaw.breaks.contains(&row.id));
+            let exempt = matches!(row.check, Check::Unobservable(_));
+            assert!(broken != exempt, "{}: nothing shows that it can fail", row.id);
+        }
+    }
+}
+
+#[test]
+fn the_way_of_the_reference_passes_with_a_remark() {
+    for suite in SUITES {
+        let judged = run(suite, How { lenient: true, ..PLAIN }).0;
+        let id = "reasonix/interception/incomplete-intercept-refused";
+        let (_, verdict) = judged.verdicts.iter().find(|(row, _)| row.id == id).unwrap();
+        assert_eq!(*verdict, Verdict::Pass { remark: Some(AS_THE_REFERENCE) });
+        assert!(failing(&judged).is_empty());
+    }
+}
+
+#[test]
+fn every_row_says_what_it_asks_and_where_it_is_written() {
+    let mut ids = BTreeSet::new();
+    for row in SUITES[0].requirements {
+        assert!(ids.insert(row.id), "{} is declared twice", row.id);
+        assert!(row.id.starts_with("reasonix/") && row.id.matches('/').count() == 2, "{}", row.id);
+        assert!(row.text.ends_with('.') && !row.accepts.is_empty(), "{}", row.id);
+        let observed = matches!(row.basis(), Basis::Observed(_));
+        assert_eq!(row.cites.is_empty(), observed, "{}: what is specified is cited, what is observed is not", row.id);
+        assert!(row.level <= Level::May);
+    }
+}
