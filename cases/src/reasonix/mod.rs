@@ -104,6 +104,7 @@ const FAMILY: Suite = Suite {
     observer: |contract| Box::new(session::Session::new(contract)),
     host: |setting| Box::new(host::Host::new(setting)),
     declared: host::declared,
+    environment: host::environment,
     // A body of exactly the limit, with its LF one byte more, is read: nothing is asserted of it either way.
     line_bytes_max: |contract| Limits::of(contract).frame_bytes,
     provocations: PROVOCATIONS,

@@ -245,16 +245,34 @@ impl<'a> Exchange<'a> {
     }
 }
 
+/// What a response says, in one short line.
+pub fn summary(envelope: &Envelope<'_>) -> String {
+    match envelope {
+        Envelope::Response { outcome, .. } => outcome.summary(),
+        _ => "no answer".to_owned(),
+    }
+}
+
+impl Outcome<'_> {
+    /// The outcome in one short line.
+    pub fn summary(&self) -> String {
+        match self {
+            Outcome::Result(result) => format!("the result {}", short(result.raw())),
+            Outcome::Error { code, body } => {
+                let reason = body.pointer("/data/reason").or_else(|| body.get("message"));
+                match reason.and_then(|reason| reason.as_str()) {
+                    Some(reason) => format!("the error {code} ({})", short(&reason)),
+                    None => format!("the error {code}"),
+                }
+            }
+        }
+    }
+}
+
 impl Answer<'_> {
     /// The answer in one short line.
     pub fn summary(&self) -> String {
-        match self.outcome {
-            Outcome::Result(result) => format!("the result {}", short(result.raw())),
-            Outcome::Error { code, body } => match body.pointer("/data/reason").and_then(|reason| reason.as_str()) {
-                Some(reason) => format!("the error {code} ({})", short(&reason)),
-                None => format!("the error {code}"),
-            },
-        }
+        self.outcome.summary()
     }
 
     /// The code of an error.

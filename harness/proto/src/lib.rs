@@ -18,6 +18,7 @@ pub mod play;
 pub mod reasonix;
 pub mod requirement;
 pub mod rpc;
+pub mod run;
 pub mod schema;
 pub mod script;
 pub mod sim;

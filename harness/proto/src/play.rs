@@ -65,6 +65,10 @@ pub struct Play<'a> {
     next_id: i64,
     pending: BTreeMap<i64, Micros>,
     end: Option<End>,
+    /// The script that could not go on.
+    cut_in: Option<String>,
+    /// Whether a wait for a frame ended without.
+    missed: bool,
     done: bool,
 }
 
@@ -167,6 +171,8 @@ impl<'a> Play<'a> {
             next_id: 1,
             pending: BTreeMap::new(),
             end: None,
+            cut_in: None,
+            missed: false,
             done: false,
         }
     }
@@ -179,6 +185,16 @@ impl<'a> Play<'a> {
     /// How the recording ended; `None` while it has not.
     pub fn end(&self) -> Option<End> {
         self.end.filter(|_| self.done)
+    }
+
+    /// The script that could not be played to its end.
+    pub fn cut_in(&self) -> Option<&str> {
+        self.cut_in.as_deref()
+    }
+
+    /// Whether an answer never came that was waited for: a second try may tell whether the machine was to blame.
+    pub fn missed_an_answer(&self) -> bool {
+        self.missed
     }
 
     /// What the target has declared so far.
@@ -462,6 +478,12 @@ impl<'a> Play<'a> {
                 let Some(script) = &mut self.script else { return };
                 if pattern.matches(root, &script.ids, &mut script.captures) {
                     self.came(now);
+                } else if let Some(label) = answered.and_then(|id| script.label_of(id))
+                    && self.waiting.as_ref().is_some_and(|waiting| waiting.label.as_deref() == Some(&label))
+                {
+                    // The only answer that there will be is not the one that the script needs.
+                    let said = crate::exchange::summary(envelope);
+                    self.cut(format!("the guest answered {label} with {said}"), now);
                 } else {
                     script.keep(root.raw());
                 }
@@ -572,6 +594,7 @@ impl<'a> Play<'a> {
                 Some(noise) => format!("{cause}; it wrote {noise} to standard output, which is no frame"),
                 None => cause,
             };
+            self.cut_in = Some(script.name.clone());
             self.note(now, Kind::Ended { script: Cow::Owned(script.name), cut: Some(Cow::Owned(cause)) });
         }
         self.plan.clear();
@@ -664,6 +687,7 @@ impl<'a> Play<'a> {
             }
             What::Frame(_) | What::Fence { .. } => {
                 let cause = self.timeout_cause();
+                self.missed = true;
                 self.timed_out(now);
                 self.cut(cause, now);
             }
@@ -823,6 +847,10 @@ impl Playing {
             return true;
         }
         false
+    }
+
+    fn label_of(&self, id: i64) -> Option<String> {
+        self.ids.iter().find(|(_, its)| **its == id).map(|(label, _)| label.clone())
     }
 
     /// Takes the first unclaimed frame that matches.

@@ -37,6 +37,8 @@ pub struct Suite {
     pub host: for<'c> fn(&Setting<'c>) -> Box<dyn Peer + 'c>,
     /// The capabilities that a result of the declaring request declares.
     pub declared: fn(Node<'_>) -> BTreeSet<String>,
+    /// The variables that a host of the family sets for its guests.
+    pub environment: fn(&Setting<'_>) -> Vec<(&'static str, String)>,
     /// The longest line that is read, in bytes, LF not counted.
     pub line_bytes_max: fn(&Contract) -> usize,
     /// What the user may make possible.

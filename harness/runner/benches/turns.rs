@@ -1,6 +1,6 @@
-//! How many small frames go through the loop each way and back, with `cat` at the other end.
+//! What a guest costs to start and end, and how many small frames go through the loop, with `cat` at the other end.
 //!
-//! `cargo bench -p sidecert-runner`. The figure is frames written plus frames read, per second.
+//! `cargo bench -p sidecert-runner`. A frame counts twice: once written, once read.
 
 use std::{env, ffi::OsStr, process::ExitCode, time::Instant};
 
@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 const FRAME: &[u8] = &[b'f'; 100];
 const FRAMES: usize = 2_000_000;
+const SPAWNS: u32 = 200;
 
 /// Writes frames as fast as they are taken, or one after the answer to the one before.
 struct Flow {
@@ -55,23 +56,35 @@ fn main() -> ExitCode {
     if args.next().as_deref() == Some(OsStr::new(launch::WORD)) {
         return launch::main(args);
     }
+    spawn();
     measure("streaming", false, FRAMES);
     measure("lockstep", true, FRAMES / 20);
     ExitCode::SUCCESS
 }
 
 #[expect(clippy::print_stdout, reason = "a benchmark reports on its standard output")]
-#[expect(clippy::cast_precision_loss, reason = "the counts are small")]
-fn measure(name: &str, lockstep: bool, frames: usize) {
+fn spawn() {
+    let began = Instant::now();
+    for _ in 0..SPAWNS {
+        drop(cat());
+    }
+    println!("spawn and kill: {:?} each", began.elapsed() / SPAWNS);
+}
+
+fn cat() -> Process {
     let spawn = Spawn {
         argv: vec!["/bin/cat".into()],
         env: Vec::new(),
         cwd: None,
         launcher: "/proc/self/exe".into(),
     };
-    let began = Instant::now();
-    let process = Process::spawn(&spawn).unwrap_or_else(|fault| panic!("{fault}"));
-    println!("{name}: spawned in {:?}", began.elapsed());
+    Process::spawn(&spawn).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark reports on its standard output")]
+#[expect(clippy::cast_precision_loss, reason = "the counts are small")]
+fn measure(name: &str, lockstep: bool, frames: usize) {
+    let process = cat();
     let mut machine = Flow { lockstep, frames, offered: 0, read_bytes: 0, ended: false };
     let (_say, heard) = watch::channel(Stop::No);
     let began = Instant::now();

@@ -61,3 +61,6 @@ pub const WAITS: &[(&str, Duration)] = &[
     ("reap", REAP_EVERY),
     ("look-again", LOOK_AGAIN),
 ];
+
+/// How much of a transcript is gathered before it is written, in bytes.
+pub const RECORD_BYTES: usize = 64 << 10;

@@ -1,12 +1,29 @@
 //! Runs machines on real processes: the only crate of sidecert with a clock, processes and pipes.
 //!
-//! ```text
-//! launch::main(args)  -> ExitCode            the launcher; `main` calls it first (see `launch::WORD`)
-//! Process::spawn(&Spawn { argv, env, cwd, launcher }) -> Result<Process, SpawnFault>
-//! Links::guest(process) | Links::stdio()?
-//! drive(&mut machine, links, stop, &mut sink).await -> Result<Ended, DriveFault>
-//! drive_here(&mut machine, links, stop, &mut sink)  -> the same, on a runtime of this thread's own
-//! stop::listen()? -> watch::Receiver<Stop>   INT, TERM, HUP; the second one is Stop::Now
+//! ```no_run
+//! # use {sidecert_proto::machine::Machine, sidecert_runner::*, std::{env, error::Error, process::ExitCode}};
+//! # fn run(machine: &mut impl Machine) -> Result<Ended, Box<dyn Error>> {
+//! let stop = stop::listen()?;
+//! let spawn = Spawn {
+//!     argv: vec!["./guest".into()],
+//!     env: env::vars_os().collect(),
+//!     cwd: None,
+//!     launcher: "/proc/self/exe".into(),
+//! };
+//! // For any number of guests, each on a thread of its own:
+//! let process = Process::spawn(&spawn)?;
+//! let ended = drive_here(machine, Links::guest(process), stop.clone(), &mut |_| Ok(()))?;
+//! # Ok(ended) }
+//!
+//! fn main() -> ExitCode {
+//!     // Before anything else: the same executable is the launcher of its guests.
+//!     let mut args = env::args_os().skip(1);
+//!     if args.next().is_some_and(|word| word == launch::WORD) {
+//!         return launch::main(args);
+//!     }
+//!     // …
+//! #   ExitCode::SUCCESS
+//! }
 //! ```
 //!
 //! It knows no protocol: what travels on a link, and what it means, is the machine's.
@@ -17,6 +34,7 @@ pub mod launch;
 pub mod links;
 mod os;
 pub mod process;
+pub mod record;
 pub mod stop;
 
 pub use drive::{DriveFault, Ended, How, drive, drive_here};

@@ -259,7 +259,7 @@ impl Output {
 
     /// Queues a write. After a break or a close there is nowhere for it to go.
     pub(crate) fn push(&mut self, bytes: &Bytes, waits: bool) {
-        if self.end.is_none() || self.closing {
+        if self.end.is_none() || self.closing || bytes.is_empty() {
             return;
         }
         self.queued += bytes.len();
@@ -286,6 +286,9 @@ impl Output {
         self.look_again = None;
         if self.queued == 0 {
             return None;
+        }
+        if self.queue.front().is_some_and(|front| front.bytes.is_empty()) {
+            self.queue.pop_front();
         }
         if self.queue.front().is_some_and(|front| front.waits) {
             self.fit_pipe();

@@ -1,6 +1,7 @@
 //! The user's wish to stop: INT, TERM and HUP, heard on a thread of their own so that any number of drives can watch.
 //!
-//! The first signal asks, the second one insists. A signal that was ignored when we were started (`nohup`) stays so.
+//! The first signal asks, the second one insists, and more change nothing; QUIT is left as it is, for the case that we
+//! hang. A signal that was ignored when we were started (`nohup`) stays so.
 
 use std::{io, thread};
 

@@ -81,94 +81,68 @@ struct Scanner<'t> {
 /// the scanner keeps.
 impl Scanner<'_> {
     fn document(&mut self) -> Option<()> {
-        let mut at = self.skip_space(0);
+        let (mut at, mut byte) = self.next(0);
         if at == self.text.len() {
             return self.refuse(at, FaultKind::Empty);
         }
+        let mut in_object = false;
         loop {
-            let complete;
-            (at, complete) = self.value(at)?;
-            if !complete {
-                continue;
+            // A value is due here, in an object with its name before it.
+            if in_object {
+                (at, byte) = self.name(at, byte)?;
             }
-            loop {
-                if self.open == NONE {
-                    at = self.skip_space(at);
-                    return if at == self.text.len() { Some(()) } else { self.refuse(at, FaultKind::TrailingText) };
+            match byte {
+                b'"' => at = self.string_value(at)?,
+                b'{' | b'[' => {
+                    in_object = byte == b'{';
+                    self.begin(if in_object { SlotKind::Object } else { SlotKind::Array }, at);
+                    (at, byte) = self.next(at + 1);
+                    if byte != if in_object { b'}' } else { b']' } {
+                        self.slots[self.open as usize].len = 1;
+                        continue;
+                    }
+                    at = self.end(at);
                 }
-                let another;
-                (at, another) = self.more(at)?;
-                if another {
+                b'-' | b'0'..=b'9' => at = self.number(at)?,
+                b't' => at = self.literal(SlotKind::Bool, at, b"true")?,
+                b'f' => at = self.literal(SlotKind::Bool, at, b"false")?,
+                b'n' => at = self.literal(SlotKind::Null, at, b"null")?,
+                _ => return self.unexpected(at),
+            }
+            // A value ends here, and maybe the containers that it is the last in.
+            loop {
+                (at, byte) = self.next(at);
+                let Some(container) = self.slots.get_mut(self.open as usize) else {
+                    return if at == self.text.len() { Some(()) } else { self.refuse(at, FaultKind::TrailingText) };
+                };
+                in_object = container.kind == SlotKind::Object;
+                if byte == b',' {
+                    container.len += 1;
+                    (at, byte) = self.next(at + 1);
                     break;
                 }
+                if byte != if in_object { b'}' } else { b']' } {
+                    return self.unexpected(at);
+                }
+                at = self.end(at);
             }
         }
     }
 
-    /// Reads a scalar, an empty container, or up to the first value in a container. `true`: the value is complete.
+    /// Opens a container.
     #[inline]
-    fn value(&mut self, at: usize) -> Option<(usize, bool)> {
-        let at = self.skip_space(at);
-        let end = match self.text.get(at) {
-            Some(b'"') => {
-                let (end, flags) = self.string(at)?;
-                self.push(SlotKind::String, at, end, flags);
-                end
-            }
-            Some(b'{') => return self.begin(SlotKind::Object, at),
-            Some(b'[') => return self.begin(SlotKind::Array, at),
-            Some(b'-' | b'0'..=b'9') => self.number(at)?,
-            Some(b't') => self.literal(SlotKind::Bool, at, b"true")?,
-            Some(b'f') => self.literal(SlotKind::Bool, at, b"false")?,
-            Some(b'n') => self.literal(SlotKind::Null, at, b"null")?,
-            _ => return self.unexpected(at),
-        };
-        Some((end, true))
-    }
-
-    /// Opens a container and goes on to its first value, or closes it at once.
-    #[inline]
-    fn begin(&mut self, kind: SlotKind, at: usize) -> Option<(usize, bool)> {
-        let container = offset(self.slots.len());
-        let level = self.depth as usize;
-        self.depth += 1;
-        self.depth_max = self.depth_max.max(self.depth);
-        let flags = match self.names_seen.get_mut(level) {
+    fn begin(&mut self, kind: SlotKind, at: usize) {
+        let flags = match self.names_seen.get_mut(self.depth as usize) {
             Some(seen) => {
                 *seen = 0;
                 0
             }
             None => SUSPECT,
         };
-        let next = std::mem::replace(&mut self.open, container);
+        self.depth += 1;
+        self.depth_max = self.depth_max.max(self.depth);
+        let next = std::mem::replace(&mut self.open, offset(self.slots.len()));
         self.slots.push(Slot { start: offset(at), end: 0, next, len: 0, kind, flags });
-        let at = self.skip_space(at + 1);
-        if self.text.get(at) == Some(&closing(kind)) {
-            return Some((self.end(at), true));
-        }
-        self.slots[container as usize].len = 1;
-        let at = if kind == SlotKind::Object { self.name(at)? } else { at };
-        Some((at, false))
-    }
-
-    /// Reads what follows a value in the open container: a comma, and then another value comes (`true`), or the end
-    /// of the container, which is then itself a value that something follows (`false`).
-    #[inline]
-    fn more(&mut self, at: usize) -> Option<(usize, bool)> {
-        let at = self.skip_space(at);
-        let container = &mut self.slots[self.open as usize];
-        match self.text.get(at) {
-            Some(b',') => {
-                container.len += 1;
-                if container.kind == SlotKind::Object {
-                    let at = self.skip_space(at + 1);
-                    return Some((self.name(at)?, true));
-                }
-                Some((at + 1, true))
-            }
-            Some(byte) if *byte == closing(container.kind) => Some((self.end(at), false)),
-            _ => self.unexpected(at),
-        }
     }
 
     /// Closes the open container at the bracket that stands here.
@@ -189,10 +163,10 @@ impl Scanner<'_> {
         at + 1
     }
 
-    /// Reads a member name and the colon after it.
+    /// Reads a member name and the colon after it, up to the value.
     #[inline]
-    fn name(&mut self, at: usize) -> Option<usize> {
-        if self.text.get(at) != Some(&b'"') {
+    fn name(&mut self, at: usize, byte: u8) -> Option<(usize, u8)> {
+        if byte != b'"' {
             return self.unexpected(at);
         }
         let mut end = at + 1;
@@ -223,8 +197,15 @@ impl Scanner<'_> {
             }
             *seen |= bit;
         }
-        let at = self.skip_space(end);
-        if self.text.get(at) == Some(&b':') { Some(at + 1) } else { self.unexpected(at) }
+        let (at, byte) = self.next(end);
+        if byte == b':' { Some(self.next(at + 1)) } else { self.unexpected(at) }
+    }
+
+    #[inline]
+    fn string_value(&mut self, at: usize) -> Option<usize> {
+        let (end, flags) = self.string(at)?;
+        self.push(SlotKind::String, at, end, flags);
+        Some(end)
     }
 
     /// Reads a string, and says what is to be known of it: [`ESCAPED`], [`LONE_SURROGATE`].
@@ -348,12 +329,18 @@ impl Scanner<'_> {
         }
     }
 
+    /// The next byte that is not white space, and where it is. At the end of the text it is NUL, which no rule allows
+    /// outside of a string.
     #[inline]
-    fn skip_space(&self, mut at: usize) -> usize {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.text.get(at) {
-            at += 1;
+    fn next(&self, mut at: usize) -> (usize, u8) {
+        loop {
+            match self.text.get(at).copied() {
+                Some(byte) if byte > b' ' => return (at, byte),
+                Some(b' ' | b'\t' | b'\r' | b'\n') => at += 1,
+                Some(byte) => return (at, byte),
+                None => return (at, 0),
+            }
         }
-        at
     }
 
     #[inline]
@@ -431,12 +418,6 @@ impl Scanner<'_> {
         let slot = self.slots[name as usize];
         strings::unescape(&self.whole[slot.start as usize + 1..slot.end as usize - 1])
     }
-}
-
-/// The byte that closes a container of this kind.
-#[inline]
-fn closing(kind: SlotKind) -> u8 {
-    if kind == SlotKind::Object { b'}' } else { b']' }
 }
 
 /// The part of a fingerprint that is kept.

@@ -78,48 +78,44 @@ pub(super) fn fingerprint(name: &str) -> u64 {
     })
 }
 
-/// Sixteen bytes of text, the first in the lowest place: most names and many strings are no longer, and so are read
-/// without a branch that depends on their length.
+/// Eight bytes of text, the first in the lowest place.
 #[derive(Clone, Copy)]
-pub(super) struct Word(u128);
+pub(super) struct Word(u64);
 
-const ONES: u128 = u128::MAX / 0xFF;
-const HIGHS: u128 = ONES * 0x80;
+const ONES: u64 = u64::MAX / 0xFF;
+const HIGHS: u64 = ONES * 0x80;
 
 impl Word {
     /// How many bytes a word has.
-    pub(super) const SIZE: usize = 16;
+    pub(super) const SIZE: usize = 8;
 
     /// The bytes at `at`; past the end of the text stand zeros, which no string may hold.
     #[inline]
     pub(super) fn load(text: &[u8], at: usize) -> Word {
         let rest = text.get(at..).unwrap_or_default();
-        if let Some(bytes) = rest.first_chunk() {
-            return Word(u128::from_le_bytes(*bytes));
-        }
-        let mut bytes = [0; Word::SIZE];
-        bytes[..rest.len()].copy_from_slice(rest);
-        Word(u128::from_le_bytes(bytes))
+        Word(rest.first_chunk().map_or_else(|| partial(rest), |bytes| u64::from_le_bytes(*bytes)))
     }
 
     /// How many bytes stand before the first quote, backslash or control character: all if there is none.
     #[inline]
     pub(super) fn plain(self) -> usize {
-        // A borrow can only mark a byte wrongly above one that is marked rightly, and only the lowest mark counts.
-        let zero = |word: u128| word.wrapping_sub(ONES) & !word;
-        let control = self.0.wrapping_sub(ONES * 0x20) & !self.0;
-        let quote = zero(self.0 ^ (ONES * u128::from(b'"')));
-        let backslash = zero(self.0 ^ (ONES * u128::from(b'\\')));
-        ((control | quote | backslash) & HIGHS).trailing_zeros() as usize / 8
+        // Subtracting sets the high bit of each byte that was below; a borrow can only do so wrongly above a byte where
+        // it is right, and only the lowest counts. Bytes beyond ASCII are none of the three.
+        let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit));
+        let equal = |byte: u8| below(self.0 ^ (ONES * u64::from(byte)), 1);
+        let found = (below(self.0, b' ') | equal(b'"') | equal(b'\\')) & !self.0 & HIGHS;
+        found.trailing_zeros() as usize / 8
     }
 
     /// Mixes the first `count` bytes into the fingerprint of a name. Equal names have equal fingerprints.
-    #[expect(clippy::cast_possible_truncation, reason = "the word is taken in halves")]
     #[inline]
     pub(super) fn mix(self, into: u64, count: usize) -> u64 {
         let kept = if count < Word::SIZE { self.0 & ((1 << (count * 8)) - 1) } else { self.0 };
-        let low = (into ^ kept as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let high = ((kept >> 64) as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        (low ^ high.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        (into ^ kept).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23)
     }
+}
+
+#[cold]
+fn partial(rest: &[u8]) -> u64 {
+    rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }

@@ -333,3 +333,13 @@ pub mod since_v2 {
         STALE_GENERATION,
     ];
 }
+
+/// The environment variables that a host sets for its guests.
+pub mod variable {
+    /// The folder of the plugin.
+    pub const ROOT: &str = "REASONIX_PLUGIN_ROOT";
+    /// The name of the plugin.
+    pub const NAME: &str = "REASONIX_PLUGIN_NAME";
+    /// The version of the plugin.
+    pub const VERSION: &str = "REASONIX_PLUGIN_VERSION";
+}

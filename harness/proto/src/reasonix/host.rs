@@ -76,6 +76,20 @@ pub fn declared(result: Node<'_>) -> BTreeSet<String> {
     members.into_iter().filter(|(member, _)| declares(member)).map(|(_, name)| name.to_owned()).collect()
 }
 
+/// The variables that say who the guest is: what its manifest says, or else names of ours.
+pub fn environment(setting: &Setting<'_>) -> Vec<(&'static str, String)> {
+    let manifest = setting.manifest.and_then(|text| Tape::scan(text.as_bytes()).ok());
+    let text = |name: &str, otherwise: &str| {
+        let found = manifest.as_ref().and_then(|tape| tape.root().get(name)).and_then(|it| it.as_str());
+        found.map_or_else(|| otherwise.to_owned(), |found| found.into_owned())
+    };
+    vec![
+        (contract::variable::ROOT, setting.workspace.to_owned()),
+        (contract::variable::NAME, text("name", GUEST_NAME)),
+        (contract::variable::VERSION, text("version", "0.0.0")),
+    ]
+}
+
 /// The params of the first request.
 pub fn initialize_params(setting: &Setting<'_>) -> String {
     let Setting { contract, seed, .. } = setting;

@@ -29,6 +29,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_flood_of_stderr_stalls_nobody", a_flood_of_stderr_stalls_nobody),
     ("a_flood_takes_no_memory", a_flood_takes_no_memory),
     ("a_flood_does_not_delay_a_tick", a_flood_does_not_delay_a_tick),
+    ("what_was_said_before_a_tick_is_told_before_it", what_was_said_before_a_tick_is_told_before_it),
     ("not_reading_holds_a_guest_up", not_reading_holds_a_guest_up),
     ("writes_are_asked_for_as_they_are_taken", writes_are_asked_for_as_they_are_taken),
     ("a_peer_that_reads_nothing_can_be_killed", a_peer_that_reads_nothing_can_be_killed),
@@ -139,6 +140,50 @@ fn a_flood_does_not_delay_a_tick() {
     };
     let told = Player::new(kill_at_the_tick).due_in(Duration::from_millis(50)).play(&["flood-forever"]);
     assert_eq!(told.exited, Some(Exited::Signal(9)));
+}
+
+fn what_was_said_before_a_tick_is_told_before_it() {
+    /// Is held up past its deadline, while the guest says its last word and ends.
+    struct HeldUp {
+        guest: i32,
+        heard: Vec<u8>,
+        heard_before_tick: Option<Vec<u8>>,
+        deadline: Option<u64>,
+    }
+    impl sidecert_proto::machine::Machine for HeldUp {
+        fn handle(&mut self, _link: usize, input: Input<'_>, now: u64) {
+            match input {
+                Input::Bytes(bytes) => {
+                    if self.heard.is_empty() {
+                        send(self.guest, Signal::INT);
+                        send(self.guest, Signal::TERM);
+                        assert_ends(self.guest);
+                        self.deadline = Some(now);
+                    }
+                    self.heard.extend_from_slice(bytes);
+                }
+                Input::Tick => {
+                    self.deadline = None;
+                    self.heard_before_tick = Some(self.heard.clone());
+                }
+                _ => {}
+            }
+        }
+
+        fn poll(&mut self, _now: u64) -> Option<Action> {
+            self.heard_before_tick.is_some().then_some(Action::Done)
+        }
+
+        fn deadline(&self) -> Option<u64> {
+            self.deadline
+        }
+    }
+    let process = Process::spawn(&spawn(&["listens"])).unwrap();
+    let guest = process.pid();
+    let mut machine = HeldUp { guest, heard: Vec::new(), heard_before_tick: None, deadline: None };
+    let (_say, heard) = watch::channel(Stop::No);
+    drive_here(&mut machine, Links::guest(process), heard, &mut |_| Ok(())).unwrap();
+    assert!(machine.heard_before_tick.unwrap().ends_with(b"Now\n"));
 }
 
 fn not_reading_holds_a_guest_up() {

@@ -1,5 +1,7 @@
 //! What this executable does as a guest: `__guest NAME ARGS…`, one small misbehaviour each.
 
+#![expect(clippy::zombie_processes, reason = "to leave processes behind is what these guests are for")]
+
 use std::{
     env,
     ffi::OsString,
@@ -55,8 +57,14 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         "ends-with-its-parent" => {
             // A child that notices the end of its parent by the end of a pipe.
             let mut child = Command::new(env::current_exe().unwrap());
-            let _open = child.args([WORD, "cat"]).stdin(process::Stdio::piped()).spawn().unwrap();
+            let _open = child.args([WORD, "ends-slowly"]).stdin(process::Stdio::piped()).spawn().unwrap();
             until_end_of_input();
+        }
+        "ends-slowly" => {
+            until_end_of_input();
+            for _ in 0..3 {
+                start("exit", &["0"]).wait().unwrap();
+            }
         }
         "ignores-term" => ignore_term(),
         "kills-its-launcher" => to_its_launcher(Signal::KILL),
@@ -69,8 +77,9 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+#[expect(clippy::print_stdout, reason = "a guest speaks on its standard output")]
 fn say(line: &str) {
-    writeln!(io::stdout(), "{line}").unwrap();
+    println!("{line}");
 }
 
 /// Tells its process id and waits to be killed.
@@ -102,7 +111,9 @@ fn surroundings() {
     for (name, value) in env::vars() {
         say(&format!("{name}={value}"));
     }
-    descriptors().iter().for_each(|descriptor| say(descriptor));
+    for descriptor in descriptors() {
+        say(&descriptor);
+    }
     let us = rustix::process::getpid();
     say(&format!("group of its own: {}", rustix::process::getpgrp() == us));
     let launcher = rustix::process::getppid();
@@ -144,20 +155,22 @@ pub(crate) fn descriptors() -> Vec<String> {
     numbers.into_iter().filter_map(target).collect()
 }
 
-/// Tells what each read of so many bytes at most brought.
+/// Tells at the end what each read of so many bytes at most brought.
 fn reads(at_most: usize) {
     let mut buffer = vec![0; at_most];
+    let mut lines = Vec::new();
     loop {
         let n = rustix::io::read(io::stdin(), &mut *buffer).unwrap();
         if n == 0 {
-            return;
+            break;
         }
-        say(&format!("{n} {}", char::from(buffer[0])));
+        lines.push(format!("{n} {}", char::from(buffer[0])));
     }
+    say(&lines.join("\n"));
 }
 
 fn flood(mut bytes: usize, into: &mut dyn io::Write) {
-    let chunk = [b'x'; 64 * 1024];
+    let chunk = vec![b'x'; 64 * 1024];
     while bytes > 0 {
         let n = bytes.min(chunk.len());
         into.write_all(&chunk[..n]).unwrap();

@@ -1,0 +1,257 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sidecert_cases::SUITES;
+use sidecert_proto::suite::Suite;
+use sidecert_proto::verdict::Profile;
+
+use crate::exit;
+
+/// Says whether a guest or a host of a plugin protocol does what its specification asks: which requirements hold, which
+/// do not, where they are written, and which frames show it.
+#[derive(Debug, Parser)]
+#[command(name = "sidecert", version, max_term_width = 100, after_help = exit::TABLE)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check a program against a suite.
+    Check {
+        #[command(subcommand)]
+        target: CheckTarget,
+    },
+    /// Judge a recorded run again.
+    Judge(JudgeArgs),
+    /// Be a conforming program, or a flawed one.
+    Mock {
+        #[command(subcommand)]
+        side: MockSide,
+    },
+    /// List what there is.
+    List(ListArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CheckTarget {
+    /// Check a guest: a sidecar, a plugin, an app.
+    #[command(visible_alias = "sidecar", visible_alias = "plugin", after_help = exit::TABLE)]
+    Guest(Box<CheckArgs>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// What to check against.
+    #[arg(long, value_parser = suite)]
+    pub(crate) suite: &'static Suite,
+    #[command(flatten)]
+    pub(crate) judging: Judging,
+    /// The guest's manifest: it is offered exactly what that declares. Without it, it is offered everything.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) manifest: Option<PathBuf>,
+    /// A TOML file whose [provoke] table says which frames make this guest do what no frame can order.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) provoke: Option<PathBuf>,
+    /// Let us do what may have effects or cost money: streams, ui-actions, prompts, calls or all.
+    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
+    pub(crate) exercise: Vec<String>,
+    /// Play every script in a process of its own.
+    #[arg(long)]
+    pub(crate) isolate: bool,
+    /// Pass this variable on although it looks like a secret, or set it: NAME or NAME=VALUE.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<OsString>,
+    /// Pass every variable on, those that look like secrets too.
+    #[arg(long, conflicts_with = "env_clear")]
+    pub(crate) env_all: bool,
+    /// Pass no variable on, but those that --env names.
+    #[arg(long)]
+    pub(crate) env_clear: bool,
+    /// Where the guest runs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// A command to put in front of the guest's, a sandbox for example.
+    #[arg(long, value_name = "CMD")]
+    pub(crate) wrap: Option<String>,
+    /// How many processes run at once.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// How long the guest may take for its first answer, 30s for example. By default 5 s without a single byte end it.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) start_timeout: Option<Duration>,
+    /// How long any other answer may take. By default 20 times what the first one took, at least 1 s, at most 5 s.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) answer_timeout: Option<Duration>,
+    /// Wait for answers as long as they take: for a guest in a debugger.
+    #[arg(long)]
+    pub(crate) no_deadline: bool,
+    /// Keep the recording in this folder, which must be new or empty.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    /// Where all randomness comes from: up to 16 hexadecimal digits. Drawn and printed if absent.
+    #[arg(long, value_name = "HEX", value_parser = seed)]
+    pub(crate) seed: Option<u64>,
+    /// The guest and its arguments, as they are: no shell reads them.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What decides a verdict, and where it is reported.
+#[derive(Debug, Args)]
+pub(crate) struct Judging {
+    /// Only these requirements: an id, a pattern such as 'reasonix/transport/*', or @FILE with one a line.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) only: Vec<String>,
+    /// Not these requirements.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) skip: Vec<String>,
+    /// Exit with 3 unless these pass.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) require: Vec<String>,
+    /// specified: only the specification fails a target. reference: what the reference implementation does, too.
+    #[arg(long, value_enum, default_value_t = ProfileArg::Specified)]
+    pub(crate) profile: ProfileArg,
+    /// What should hold must hold.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Write a report: json=PATH or terminal=PATH; - is standard output, and what people read then goes to standard error.
+    #[arg(long, value_name = "FORMAT=PATH", value_parser = report)]
+    pub(crate) report: Vec<ReportTo>,
+    /// Only the headline, and what failed.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Show what passed as well.
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// When to use colours.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::TABLE)]
+pub(crate) struct JudgeArgs {
+    #[command(flatten)]
+    pub(crate) judging: Judging,
+    /// The folder of a recorded run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MockSide {
+    /// Be a guest on standard input and output.
+    #[command(visible_alias = "sidecar", visible_alias = "plugin")]
+    Guest {
+        /// Of which suite.
+        #[arg(long, value_parser = suite)]
+        suite: &'static Suite,
+        /// With this flaw; `sidecert list flaws` names them.
+        #[arg(long, value_name = "NAME")]
+        flaw: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// What to list.
+    #[arg(value_enum)]
+    pub(crate) what: What,
+    /// Of this suite only.
+    #[arg(long, value_parser = suite)]
+    pub(crate) suite: Option<&'static Suite>,
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    pub(crate) format: ListFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum What {
+    /// What is checked.
+    Requirements,
+    /// What mocks can do wrong.
+    Flaws,
+    /// What our side does.
+    Scripts,
+    /// What a provocation file can say.
+    Provocations,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListFormat {
+    Table,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileArg {
+    Specified,
+    Reference,
+}
+
+impl From<ProfileArg> for Profile {
+    fn from(profile: ProfileArg) -> Self {
+        match profile {
+            ProfileArg::Specified => Self::Specified,
+            ProfileArg::Reference => Self::Reference,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Where a report goes.
+#[derive(Clone, Debug)]
+pub(crate) struct ReportTo {
+    pub(crate) format: ReportFormat,
+    /// `None` is standard output.
+    pub(crate) path: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReportFormat {
+    Json,
+    Terminal,
+}
+
+fn suite(name: &str) -> Result<&'static Suite, String> {
+    sidecert_cases::suite(name).ok_or_else(|| {
+        let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+        format!("there is {}", names.join(" and "))
+    })
+}
+
+fn report(text: &str) -> Result<ReportTo, String> {
+    let (format, path) = text.split_once('=').ok_or("it is FORMAT=PATH, json=report.json for example")?;
+    let format = match format {
+        "json" => ReportFormat::Json,
+        "terminal" => ReportFormat::Terminal,
+        _ => return Err("the formats are json and terminal".to_owned()),
+    };
+    if path.is_empty() {
+        return Err("the path is missing; - is standard output".to_owned());
+    }
+    Ok(ReportTo { format, path: (path != "-").then(|| path.into()) })
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    u64::from_str_radix(text, 16).map_err(|_| "a seed is up to 16 hexadecimal digits".to_owned())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: Result<jiff::SignedDuration, _> = text.parse();
+    let time = parsed.ok().and_then(|time| Duration::try_from(time).ok()).filter(|time| !time.is_zero());
+    time.ok_or_else(|| "a time is 500ms, 2s or 1m for example, and more than nothing".to_owned())
+}

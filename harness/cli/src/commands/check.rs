@@ -1,0 +1,262 @@
+//! `check`: plays a suite against a program, records what happens, and judges the recording.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use sha2::{Digest as _, Sha256};
+use sidecert_proto::budget::Budget;
+use sidecert_proto::contract::Side;
+use sidecert_proto::json::{Kind, Tape};
+use sidecert_proto::run::{self, Run};
+use sidecert_proto::script::Setting;
+use sidecert_proto::suite::Suite;
+use sidecert_runner::record::{Order, RecordFault, record};
+use sidecert_runner::{Spawn, Stop, stop};
+use tempfile::TempDir;
+
+use crate::args::CheckArgs;
+use crate::commands::judge;
+use crate::exit::{self, Fault};
+use crate::{environment, output, provoke, select};
+
+/// How many processes run at once unless the user says: more would only wait for processors.
+const JOBS_MOST: usize = 4;
+
+/// Checks a guest.
+pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
+    let suite = args.suite;
+    let selected = select::selected(suite, Side::Guest, &args.judging)?;
+    select::required(suite, Side::Guest, &args.judging)?;
+    let command = command(args)?;
+    let manifest = args.manifest.as_deref().map(manifest).transpose()?;
+    let provocations = args.provoke.as_deref().map(|path| provoke::read(path, suite)).transpose()?.unwrap_or_default();
+    let exercised = exercised(suite, &args.exercise)?;
+    let seed = match args.seed {
+        Some(seed) => seed,
+        None => drawn()?,
+    };
+    let scratch = scratch()?;
+    let workspace = scratch.path().join("workspace");
+    fs::create_dir(&workspace).map_err(|error| Fault::not_written("a temporary folder", &error))?;
+    let folder = Folder::of(args.record.as_deref())?;
+    let none = BTreeSet::new();
+    let contract = (suite.contract)();
+    let workspace_text = workspace.to_string_lossy().into_owned();
+    let setting = Setting {
+        contract,
+        manifest: manifest.as_deref(),
+        declared: &none,
+        provocations: &provocations,
+        exercised: &exercised,
+        seed,
+        workspace: &workspace_text,
+    };
+    let environment = environment::of(args, (suite.environment)(&setting), scratch.path())?;
+    let mut run = Run {
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        suite: suite.name.to_owned(),
+        contract_sha256: contract.hash(),
+        contract: None,
+        manifest: manifest.clone(),
+        provocations: provocations.clone(),
+        exercised: exercised.clone(),
+        selected: selected.clone(),
+        seed,
+        workspace: workspace_text.clone(),
+        argv: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        executable_sha256: command.first().and_then(|program| sha256(program)),
+        withheld: environment.withheld,
+        platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        isolate: args.isolate,
+        processes: Vec::new(),
+    };
+    folder.write(&run)?;
+    let spawn = Spawn {
+        argv: wrapped(args, &command)?,
+        env: environment.variables,
+        cwd: args.cwd.clone(),
+        launcher: PathBuf::from("/proc/self/exe"),
+    };
+    let rows = suite.rows(Side::Guest).filter(|row| {
+        selected.contains(row.id)
+            && row.holds.editions & suite.edition != 0
+            && row.holds.facts.iter().all(|fact| contract.has(*fact))
+    });
+    let scripts = suite.scripts(rows);
+    let listening = stop::listen().map_err(|error| Fault { code: exit::OURS, says: error.to_string() })?;
+    let order = Order {
+        suite,
+        setting,
+        scripts: &scripts,
+        selected: &selected,
+        isolate: args.isolate,
+        jobs: args.jobs.unwrap_or_else(jobs),
+        budget: budget(args),
+        spawn: &spawn,
+        folder: folder.path(),
+        stop: listening.clone(),
+    };
+    let (recordings, recorded) = record(&order);
+    run.processes = recordings;
+    folder.write(&run)?;
+    let forced = match recorded {
+        Ok(()) => None,
+        Err(RecordFault::Spawn(fault)) => {
+            return Err(Fault { code: exit::NOT_STARTED, says: fault.to_string() });
+        }
+        Err(fault @ RecordFault::Disk { .. }) => Some(Fault { code: exit::NOT_WRITTEN, says: fault.to_string() }),
+        Err(fault @ RecordFault::Links(_)) => Some(Fault { code: exit::OURS, says: fault.to_string() }),
+    };
+    let forced = forced.or_else(|| {
+        let says = "interrupted: what is told here is partial".to_owned();
+        (*listening.borrow() != Stop::No).then_some(Fault { code: exit::INTERRUPTED, says })
+    });
+    let code = judge::report(folder.path(), &run, suite, &args.judging, &selected, forced, &args.env)?;
+    folder.keep_if(code != exit::OK);
+    Ok(code)
+}
+
+fn command(args: &CheckArgs) -> Result<Vec<OsString>, Fault> {
+    if args.command.is_empty() {
+        let says = format!("no command to check: `sidecert check guest --suite {} -- COMMAND`", args.suite.name);
+        return Err(Fault::usage(says));
+    }
+    Ok(args.command.clone())
+}
+
+fn wrapped(args: &CheckArgs, command: &[OsString]) -> Result<Vec<OsString>, Fault> {
+    let Some(wrap) = &args.wrap else { return Ok(command.to_vec()) };
+    let words = shlex::split(wrap).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| Fault::usage("--wrap is no command: a quote is not closed, or it is empty"))?;
+    Ok(words.into_iter().map(OsString::from).chain(command.iter().cloned()).collect())
+}
+
+/// The manifest as text, if it is one JSON object.
+fn manifest(path: &Path) -> Result<String, Fault> {
+    let fault = |says: String| Fault::usage(format!("--manifest {}: {says}", path.display()));
+    let text = fs::read(path).map_err(|error| fault(error.to_string()))?;
+    let text = String::from_utf8(text).map_err(|_| fault("it is not UTF-8".to_owned()))?;
+    let object = match Tape::scan(text.as_bytes()) {
+        Ok(tape) => (tape.root().kind() == Kind::Object).then(|| tape.root().raw().to_owned()),
+        Err(bad) => return Err(fault(format!("byte {}: {bad}", bad.at))),
+    };
+    object.ok_or_else(|| fault("it is no JSON object".to_owned()))
+}
+
+fn exercised(suite: &Suite, groups: &[String]) -> Result<BTreeSet<String>, Fault> {
+    for group in groups {
+        if !suite.exercises.iter().any(|known| known.name == group) {
+            let names: Vec<&str> = suite.exercises.iter().map(|known| known.name).collect();
+            return Err(Fault::usage(format!("--exercise {group}: the groups are {}", names.join(", "))));
+        }
+    }
+    Ok(groups.iter().cloned().collect())
+}
+
+fn budget(args: &CheckArgs) -> Budget {
+    let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let mut budget = Budget { deadlines: !args.no_deadline, ..Budget::default() };
+    if let Some(start) = args.start_timeout.map(micros) {
+        (budget.first_byte, budget.start) = (start, start);
+    }
+    if let Some(answer) = args.answer_timeout.map(micros) {
+        (budget.answer_least, budget.answer_most) = (answer, answer);
+    }
+    budget
+}
+
+fn jobs() -> NonZeroUsize {
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    NonZeroUsize::new(processors.min(JOBS_MOST)).unwrap_or(NonZeroUsize::MIN)
+}
+
+fn drawn() -> Result<u64, Fault> {
+    let mut bytes = [0; 8];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| Fault::usage(format!("no seed can be drawn ({error}): give one with --seed")))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+fn scratch() -> Result<TempDir, Fault> {
+    let made = tempfile::Builder::new().prefix("sidecert-").tempdir();
+    made.map_err(|error| Fault::not_written("a temporary folder", &error))
+}
+
+/// The hash of the file that a program name stands for, if it can be found and read.
+fn sha256(program: &OsStr) -> Option<String> {
+    let path = Path::new(program);
+    let found = if path.components().count() > 1 {
+        Some(path.to_owned())
+    } else {
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders).map(|folder| folder.join(path)).find(|path| path.is_file())
+    };
+    let mut file = File::open(found?).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
+    let mut hash = Sha256::new();
+    io::copy(&mut file, &mut HashWriter(&mut hash)).ok()?;
+    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+struct HashWriter<'a>(&'a mut Sha256);
+
+impl io::Write for HashWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Where a run is recorded: in the user's folder, or in one that goes away unless something failed.
+enum Folder {
+    Theirs(PathBuf),
+    Ours(TempDir),
+}
+
+impl Folder {
+    fn of(asked: Option<&Path>) -> Result<Self, Fault> {
+        let Some(path) = asked else { return Ok(Self::Ours(scratch()?)) };
+        let fault = |error: io::Error| Fault::not_written(&format!("--record {}", path.display()), &error);
+        match fs::read_dir(path) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    let says = format!("--record {}: the folder is not empty; a run needs one of its own", path.display());
+                    return Err(Fault::usage(says));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path).map_err(fault)?,
+            Err(error) => return Err(Fault::usage(format!("--record {}: {error}", path.display()))),
+        }
+        Ok(Self::Theirs(path.to_owned()))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Theirs(path) => path,
+            Self::Ours(folder) => folder.path(),
+        }
+    }
+
+    fn write(&self, run: &Run) -> Result<(), Fault> {
+        output::write_file(&self.path().join(run::FILE), &run.write())
+    }
+
+    /// Keeps a folder of ours, and says where it is, or removes it.
+    fn keep_if(self, keep: bool) {
+        if let Self::Ours(folder) = self
+            && keep
+        {
+            let path = folder.keep();
+            output::complain(&format!("the recording is kept in {}", path.display()));
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! One file per command.
+
+pub(crate) mod check;
+pub(crate) mod judge;
+pub(crate) mod list;
+pub(crate) mod mock;

@@ -1,0 +1,55 @@
+//! Writing for people and to files: a closed pipe is nobody's fault, any other failure is told.
+
+use std::fs;
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::path::Path;
+
+use crate::args::Color;
+use crate::exit::Fault;
+
+/// The width of a report where no terminal says another.
+const WIDTH: usize = 100;
+
+/// One line on standard error.
+pub(crate) fn complain(line: &str) {
+    // If this cannot be written there is nobody left to tell.
+    let _ = writeln!(io::stderr(), "sidecert: {line}");
+}
+
+/// Text on standard output. A reader that has gone away has seen what it wanted.
+pub(crate) fn print(text: &str) -> Result<(), Fault> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    tolerate_closed_pipe(written).map_err(|error| Fault::not_written("standard output", &error))
+}
+
+/// Text on standard error.
+pub(crate) fn print_to_stderr(text: &str) -> Result<(), Fault> {
+    let written = io::stderr().lock().write_all(text.as_bytes());
+    tolerate_closed_pipe(written).map_err(|error| Fault::not_written("standard error", &error))
+}
+
+/// Text in a file, whole or not at all where the platform can do that.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Fault> {
+    fs::write(path, text).map_err(|error| Fault::not_written(&path.display().to_string(), &error))
+}
+
+/// Whether to use colours on standard output (or standard error), and how wide a line may be there.
+pub(crate) fn style(color: Color, on_stderr: bool) -> (bool, usize) {
+    let terminal = if on_stderr { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+    let color = match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    };
+    let size = if on_stderr { rustix::termios::tcgetwinsize(io::stderr()) } else { rustix::termios::tcgetwinsize(io::stdout()) };
+    let width = size.ok().map(|size| usize::from(size.ws_col)).filter(|width| terminal && *width > 0);
+    (color, width.unwrap_or(WIDTH))
+}
+
+fn tolerate_closed_pipe(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,102 @@
+//! Which requirements are meant: ids, patterns, and files of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use globset::{Glob, GlobMatcher};
+use sidecert_proto::contract::Side;
+use sidecert_proto::suite::Suite;
+
+use crate::args::Judging;
+use crate::exit::Fault;
+
+/// The requirements of `suite` for `side` that `--only` and `--skip` leave; never none.
+pub(crate) fn selected(suite: &Suite, side: Side, judging: &Judging) -> Result<BTreeSet<String>, Fault> {
+    let ids: Vec<&str> = suite.rows(side).map(|row| row.id).collect();
+    let mut selected: BTreeSet<String> = if judging.only.is_empty() {
+        ids.iter().map(|&id| id.to_owned()).collect()
+    } else {
+        matching("--only", &judging.only, &ids)?
+    };
+    for id in matching("--skip", &judging.skip, &ids)? {
+        selected.remove(&id);
+    }
+    if selected.is_empty() {
+        return Err(Fault::usage("--only and --skip leave no requirement: nothing would be checked"));
+    }
+    Ok(selected)
+}
+
+/// The requirements that `--require` names.
+pub(crate) fn required(suite: &Suite, side: Side, judging: &Judging) -> Result<BTreeSet<String>, Fault> {
+    let ids: Vec<&str> = suite.rows(side).map(|row| row.id).collect();
+    matching("--require", &judging.require, &ids)
+}
+
+fn matching(option: &str, patterns: &[String], ids: &[&str]) -> Result<BTreeSet<String>, Fault> {
+    let mut found = BTreeSet::new();
+    for (pattern, from) in expanded(option, patterns)? {
+        let matcher = matcher(&pattern).map_err(|says| Fault::usage(format!("{from}: {says}")))?;
+        let before = found.len();
+        let mut any = false;
+        for id in ids.iter().filter(|id| matcher.is_match(id)) {
+            any = true;
+            found.insert((*id).to_owned());
+        }
+        debug_assert!(any || found.len() == before);
+        if !any {
+            let hint = closest(&pattern, ids.iter().copied()).map(|id| format!("; did you mean {id}?")).unwrap_or_default();
+            return Err(Fault::usage(format!("{from}: no requirement matches {pattern:?}{hint}")));
+        }
+    }
+    Ok(found)
+}
+
+/// The patterns, those in files read, each with where it comes from.
+fn expanded(option: &str, patterns: &[String]) -> Result<Vec<(String, String)>, Fault> {
+    let mut all = Vec::new();
+    for pattern in patterns {
+        let Some(path) = pattern.strip_prefix('@') else {
+            all.push((pattern.clone(), option.to_owned()));
+            continue;
+        };
+        let text = fs::read_to_string(path).map_err(|error| Fault::usage(format!("{option} @{path}: {error}")))?;
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let before = all.len();
+        for (at, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+            all.push((line.to_owned(), format!("{option} @{path}, line {}", at + 1)));
+        }
+        if all.len() == before {
+            return Err(Fault::usage(format!("{option} @{path}: it names nothing")));
+        }
+    }
+    Ok(all)
+}
+
+fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
+    Glob::new(pattern).map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
+
+/// The one of `known` that `word` was most probably meant to be.
+pub(crate) fn closest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    known
+        .map(|candidate| (distance(word, candidate), candidate))
+        .min()
+        .filter(|(distance, candidate)| *distance <= candidate.len() / 3)
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters must be put in, taken out or changed.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (at, letter) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (place, other) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[place + 1];
+            row[place + 1] = changed.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
