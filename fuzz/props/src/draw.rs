@@ -81,7 +81,8 @@ impl<'b> Draw<'b> {
 
     /// At most `most` bytes, any bytes.
     pub(crate) fn bytes(&mut self, most: usize) -> &'b [u8] {
-        let (taken, rest) = self.rest.split_at(self.below(most + 1).min(self.rest.len().saturating_sub(1)));
+        let wanted = self.below(most + 1);
+        let (taken, rest) = self.rest.split_at(wanted.min(self.rest.len()));
         self.rest = rest;
         taken
     }

@@ -123,6 +123,9 @@ pub(crate) fn payload(draw: &mut Draw<'_>) -> Payload<'static> {
 /// A line that is accepted in any form has one normal form.
 fn stable(line: &[u8]) {
     let Ok(record) = transcript::read(line) else { return };
+    if let Record::Event(Event { kind: Kind::Frame(Frame { payload: Payload::Json(text), .. }), .. }) = &record {
+        assert_eq!(text.trim(), text, "white space of the recording is taken for the target's");
+    }
     let once = written(&record);
     let Ok(again) = transcript::read(once.strip_suffix(b"\n").unwrap_or(&once)) else {
         panic!("accepted, but its normal form is not: {}", String::from_utf8_lossy(&once));

@@ -3,11 +3,24 @@
 use serde_json::Value;
 use sidecert_proto::json::{Tape, VALUE_DEPTH_MAX, write_str};
 
+use crate::draw::Draw;
+
 /// Up to how many bytes of a text every value is looked up by its pointer, which takes quadratic time.
 const POINTED_BYTES_MAX: usize = 512;
 
-/// Scans `bytes` as a JSON text.
+/// Scans `bytes` as a JSON text, and one that is drawn from them, whole and with one byte changed.
 pub fn json(bytes: &[u8]) {
+    read_alike(bytes);
+    let mut draw = Draw::new(bytes);
+    let (place, byte) = (draw.below(1 << 16), draw.byte());
+    let mut text = draw.json().into_bytes();
+    read_alike(&text);
+    let place = place % text.len();
+    text[place] = byte;
+    read_alike(&text);
+}
+
+fn read_alike(bytes: &[u8]) {
     let value: Result<Value, _> = serde_json::from_slice(bytes);
     let tape = match (Tape::scan(bytes), &value) {
         (Ok(tape), _) => tape,

@@ -241,7 +241,7 @@ impl Turns {
         match wrote {
             Some(Wrote::Took(n)) => self.tell(machine, id, Input::Wrote(n), Spare::None),
             Some(Wrote::Broken) => self.tell(machine, id, Input::Broken, Spare::All),
-            None => {}
+            Some(Wrote::Nothing) | None => {}
         }
         let heard = self.links[id].guest.as_mut().is_some_and(|guest| guest.listen(ask, now));
         let ended = self.links[id].ended(now, !read);
@@ -319,7 +319,7 @@ impl Turns {
         }
     }
 
-    /// Writes once to every link; ready when any of them took something, or will take no more.
+    /// Writes once to every link; ready when that changed anything.
     fn write_all(&mut self, ask: &mut Ask<'_, '_>) -> Poll<()> {
         let now = micros(self.clock.elapsed());
         let mut any = Poll::Pending;

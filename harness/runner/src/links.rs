@@ -231,6 +231,8 @@ struct Segment {
 pub(crate) enum Wrote {
     Took(usize),
     Broken,
+    /// Not even a beginning, but [`Output::due`] is another than before.
+    Nothing,
 }
 
 impl Output {
@@ -283,7 +285,6 @@ impl Output {
 
     /// Writes once, if there is something to write and room for it.
     pub(crate) fn write(&mut self, ask: &mut Ask<'_, '_>, now: Micros) -> Option<Wrote> {
-        self.look_again = None;
         if self.queued == 0 {
             return None;
         }
@@ -293,10 +294,9 @@ impl Output {
         if self.queue.front().is_some_and(|front| front.waits) {
             self.fit_pipe();
             if !self.is_drained(ask) {
-                // Nothing wakes the writer of a pipe that is not full.
-                self.look_again = (!self.shrunk).then(|| now + micros(LOOK_AGAIN));
-                return None;
+                return self.wait_for_reader(now);
             }
+            self.look_again = None;
             self.queue.front_mut()?.waits = false;
             self.fit_pipe();
         }
@@ -306,6 +306,7 @@ impl Output {
             self.end = None;
             self.queue.clear();
             self.queued = 0;
+            self.look_again = None;
             return Some(Wrote::Broken);
         };
         front.bytes.advance(n);
@@ -316,6 +317,14 @@ impl Output {
         }
         self.close_when_done();
         Some(Wrote::Took(n))
+    }
+
+    /// The runtime wakes us when a pipe that is full empties; nothing does when it is not full.
+    fn wait_for_reader(&mut self, now: Micros) -> Option<Wrote> {
+        let due = if self.shrunk { None } else { self.look_again.filter(|&due| due > now) };
+        let rearmed = !self.shrunk && due.is_none();
+        self.look_again = if rearmed { Some(now + micros(LOOK_AGAIN)) } else { due };
+        rearmed.then_some(Wrote::Nothing)
     }
 
     fn close_when_done(&mut self) {

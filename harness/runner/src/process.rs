@@ -332,7 +332,7 @@ impl Drop for Tree {
             self.kill_without_launcher();
         }
         let finished = self.launcher.wait().is_ok_and(|status| status.success());
-        if ended && !finished && self.guest != 0 {
+        if ended && !finished {
             // Somebody killed the launcher. Its id is not given away as long as a member of its session lives.
             os::kill_tree(os::id_of(&self.launcher), KILL_WITHIN);
         }

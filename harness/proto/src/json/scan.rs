@@ -113,7 +113,11 @@ impl Scanner<'_> {
             loop {
                 (at, byte) = self.next(at);
                 let Some(container) = self.slots.get_mut(self.open as usize) else {
-                    return if at == self.text.len() { Some(()) } else { self.refuse(at, FaultKind::TrailingText) };
+                    return if at == self.text.len() {
+                        Some(())
+                    } else {
+                        self.refuse(at, FaultKind::TrailingText)
+                    };
                 };
                 in_object = container.kind == SlotKind::Object;
                 if byte == b',' {
@@ -240,7 +244,8 @@ impl Scanner<'_> {
         }
         // It is long: larger steps, which the compiler turns into vector instructions.
         while let Some(block) = self.text.get(at..).and_then(<[u8]>::first_chunk::<32>) {
-            let special = |byte: &u8| u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\');
+            let special =
+                |byte: &u8| u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\');
             if block.iter().fold(0, |any, byte| any | special(byte)) != 0 {
                 break;
             }
@@ -270,7 +275,11 @@ impl Scanner<'_> {
         let rest = &self.text[at..];
         let Some(unit) = strings::unit(rest) else {
             let digits = rest[2..].iter().take_while(|byte| byte.is_ascii_hexdigit()).take(4).count();
-            return if rest.len() == 2 + digits { self.cut_short() } else { self.refuse(at, FaultKind::BadEscape) };
+            return if rest.len() == 2 + digits {
+                self.cut_short()
+            } else {
+                self.refuse(at, FaultKind::BadEscape)
+            };
         };
         if strings::is_high(unit) && rest.get(6..).and_then(strings::unit).is_some_and(strings::is_low) {
             return Some((at + 12, ESCAPED));
@@ -371,38 +380,35 @@ impl Scanner<'_> {
     /// Finds the equal names in the object at `object` and marks all but the last of each.
     fn compare_names(&mut self, object: u32) {
         let members = self.slots[object as usize].len as usize;
-        let mut names: Vec<u32> = Vec::new();
-        let mut few = [0; PAIRWISE];
+        let mut few = [(0, 0); PAIRWISE];
+        let mut many = Vec::new();
         let names = if members <= PAIRWISE {
             &mut few[..members]
         } else {
-            names.resize(members, 0);
-            &mut names[..]
+            many.resize(members, (0, 0));
+            &mut many[..]
         };
         let mut name = object + 1;
         for place in names.iter_mut() {
-            *place = name;
+            *place = (self.slots[name as usize].len, name);
             name = self.slots[name as usize + 1].next;
         }
         if members <= PAIRWISE {
-            for later in 1..members {
-                for earlier in 0..later {
-                    if self.slots[names[earlier] as usize].len == self.slots[names[later] as usize].len
-                        && self.name_at(names[earlier]) == self.name_at(names[later])
-                    {
-                        self.shadow(object, names[earlier]);
+            for (place, later) in names.iter().enumerate() {
+                for earlier in &names[..place] {
+                    if earlier.0 == later.0 && self.name_at(earlier.1) == self.name_at(later.1) {
+                        self.shadow(object, earlier.1);
                     }
                 }
             }
         } else {
-            let slots = &self.slots;
-            names.sort_unstable_by(|&a, &b| {
-                let fingerprints = slots[a as usize].len.cmp(&slots[b as usize].len);
-                fingerprints.then_with(|| self.name_at(a).cmp(&self.name_at(b))).then(a.cmp(&b))
+            names.sort_unstable_by(|a, b| {
+                let names = || self.name_at(a.1).cmp(&self.name_at(b.1));
+                a.0.cmp(&b.0).then_with(names).then(a.1.cmp(&b.1))
             });
-            for place in 1..members {
-                if self.name_at(names[place - 1]) == self.name_at(names[place]) {
-                    self.shadow(object, names[place - 1]);
+            for pair in names.windows(2) {
+                if pair[0].0 == pair[1].0 && self.name_at(pair[0].1) == self.name_at(pair[1].1) {
+                    self.shadow(object, pair[0].1);
                 }
             }
         }
@@ -416,7 +422,8 @@ impl Scanner<'_> {
 
     fn name_at(&self, name: u32) -> Cow<'_, str> {
         let slot = self.slots[name as usize];
-        strings::unescape(&self.whole[slot.start as usize + 1..slot.end as usize - 1])
+        let written = &self.whole[slot.start as usize + 1..slot.end as usize - 1];
+        if slot.has(ESCAPED) { strings::unescape(written) } else { Cow::Borrowed(written) }
     }
 }
 

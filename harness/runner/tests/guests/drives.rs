@@ -384,7 +384,7 @@ fn send(pid: i32, signal: Signal) {
 }
 
 fn a_launcher_that_is_killed_is_stood_in_for() {
-    let told = Player::new(nothing).play(&["kills-its-launcher"]);
+    let told = Player::new(nothing).first([CLOSE]).play(&["kills-its-launcher"]);
     assert_eq!(told.exited, Some(Exited::Unknown));
     told.pids(0).unwrap().into_iter().for_each(assert_gone);
 }
@@ -396,7 +396,7 @@ fn a_launcher_that_is_stopped_is_stood_in_for() {
         asked |= now;
         if now { vec![KILL] } else { Vec::new() }
     });
-    let told = player.play(&["stops-its-launcher"]);
+    let told = player.first([CLOSE]).play(&["stops-its-launcher"]);
     assert_eq!(told.exited, Some(Exited::Unknown));
     told.pids(2).unwrap().into_iter().for_each(assert_gone);
 }

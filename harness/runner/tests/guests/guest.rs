@@ -123,6 +123,8 @@ fn surroundings() {
 
 /// Leaves one behind that stays, and stays.
 fn to_its_launcher(signal: Signal) {
+    // Only then is it certain that the launcher has said that it has started us.
+    until_end_of_input();
     start("stays", &[]);
     rustix::process::kill_process(rustix::process::getppid().unwrap(), signal).unwrap();
     stay();

@@ -55,6 +55,7 @@ fn test(args: &[String]) -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    let mut running: Vec<&str> = tests.iter().map(|(name, _)| *name).collect();
     let count = tests.len();
     let queue = std::sync::Arc::new(Mutex::new(tests));
     let (say, heard) = mpsc::channel();
@@ -70,9 +71,10 @@ fn test(args: &[String]) -> ExitCode {
     let mut failed = 0;
     for _ in 0..count {
         let Ok((name, passed)) = heard.recv_timeout(TEST_WITHIN) else {
-            println!("nothing ended within {TEST_WITHIN:?}");
+            println!("nothing ended within {TEST_WITHIN:?}; running: {running:?}");
             return ExitCode::FAILURE;
         };
+        running.retain(|&it| it != name);
         println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
         failed += usize::from(!passed);
     }

@@ -1,0 +1,63 @@
+//! Running the program as a user does.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The program under test.
+pub(crate) fn program() -> PathBuf {
+    assert_cmd::cargo::cargo_bin!("sidecert").to_owned()
+}
+
+/// The mock guest of a suite, as a command.
+pub(crate) fn mock(suite: &str, flaw: Option<&str>) -> Vec<String> {
+    let mut command = vec![program().display().to_string(), "mock".into(), "guest".into(), "--suite".into(), suite.into()];
+    command.extend(flaw.into_iter().flat_map(|flaw| ["--flaw".to_owned(), flaw.to_owned()]));
+    command
+}
+
+/// The guest that shares no code with us, as a command.
+pub(crate) fn python_guest() -> Vec<String> {
+    let guest = workspace().join("mock-sidecars/python/guest.py");
+    ["python3", "-I", "-S"].iter().map(|&word| word.to_owned()).chain([guest.display().to_string()]).collect()
+}
+
+/// The root of the workspace.
+pub(crate) fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The provocation file for our mocks.
+pub(crate) fn provocations() -> PathBuf {
+    workspace().join("mock-sidecars/provocations.toml")
+}
+
+/// Runs the program with these words.
+pub(crate) fn sidecert<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Output {
+    Command::new(program()).args(words).output().unwrap()
+}
+
+/// Checks `target` with these options; gives the report, and the exit code.
+pub(crate) fn check(suite: &str, options: &[&str], target: &[String]) -> (Value, i32) {
+    let mut words = vec!["check", "guest", "--suite", suite, "--report", "json=-"];
+    words.extend(options);
+    words.push("--");
+    words.extend(target.iter().map(String::as_str));
+    let output = sidecert(words);
+    let report = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    (report, output.status.code().unwrap())
+}
+
+/// The verdict of every requirement, in order; for an undecided one, why.
+pub(crate) fn verdicts(report: &Value) -> Vec<(String, String)> {
+    let rows = report["requirements"].as_array().unwrap();
+    rows.iter()
+        .map(|row| {
+            let verdict = row["why"].as_str().or(row["verdict"].as_str()).unwrap();
+            (row["id"].as_str().unwrap().to_owned(), verdict.to_owned())
+        })
+        .collect()
+}
