@@ -118,7 +118,11 @@ pub struct Mock<'c> {
     later: VecDeque<(Micros, Vec<u8>)>,
     captures: Captures,
     ended: bool,
+    hangs: bool,
 }
+
+/// How long a mock that hangs goes on running after its input ended, in microseconds: longer than anybody waits.
+const HANGS_FOR: Micros = 3_600_000_000;
 
 impl<'c> Mock<'c> {
     /// A mock guest of `suite` under `contract`, with this flaw or none.
@@ -144,6 +148,7 @@ impl<'c> Mock<'c> {
             later: VecDeque::new(),
             captures: Captures::new(),
             ended: false,
+            hangs: false,
         }
     }
 
@@ -227,7 +232,8 @@ impl<'c> Mock<'c> {
     fn end(&mut self) {
         let after_shutdown = self.guest.is_closing();
         let hangs = self.misdeed(|at| matches!(at, Trigger::InputEnds { after_shutdown: when } if *when == after_shutdown));
-        if hangs.is_none() && !std::mem::replace(&mut self.ended, true) {
+        self.hangs = hangs.is_some();
+        if !self.hangs && !std::mem::replace(&mut self.ended, true) {
             self.actions.push_back(Action::Exit(0));
         }
     }
@@ -277,7 +283,7 @@ impl Machine for Mock<'_> {
     }
 
     fn deadline(&self) -> Option<Micros> {
-        self.later.front().map(|(due, _)| *due)
+        self.later.front().map(|(due, _)| *due).or(self.hangs.then_some(HANGS_FOR))
     }
 }
 

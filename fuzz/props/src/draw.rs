@@ -6,8 +6,10 @@
 use sidecert_proto::json::write_str;
 
 /// Texts that have confused readers before.
-const ODD_TEXTS: &[&str] =
-    &["", "a", "probe", "id", "\"", "\\", "\u{0}", "\n", "\r\n", "\u{7f}", "\u{2028}", "é", "𝄞", "$id", "*", "</>"];
+const ODD_TEXTS: &[&str] = &[
+    "", "a", "probe", "id", "\"", "\\", "\u{0}", "\n", "\r\n", "\u{7f}", "\u{2028}", "é", "𝄞", "$id", "*",
+    "</>",
+];
 
 /// JSON texts that are easily lost on the way; none holds a line feed.
 const ODD_JSON: &[&str] = &[
@@ -57,7 +59,11 @@ impl<'b> Draw<'b> {
 
     /// Less than `bound`, which is at most 65536; 0 if that is 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
-        let drawn = if bound <= 256 { u16::from(self.byte()) } else { u16::from_le_bytes([self.byte(), self.byte()]) };
+        let drawn = if bound <= 256 {
+            u16::from(self.byte())
+        } else {
+            u16::from_le_bytes([self.byte(), self.byte()])
+        };
         usize::from(drawn).checked_rem(bound).unwrap_or_default()
     }
 
@@ -75,7 +81,13 @@ impl<'b> Draw<'b> {
             0 => u64::from(self.byte()),
             1 => u64::from(u16::from_le_bytes([self.byte(), self.byte()])),
             2 => u64::from_le_bytes(std::array::from_fn(|_| self.byte())),
-            _ => *self.pick(&[u64::MAX, i64::MAX as u64, 1 << 53, u64::from(u32::MAX), 9_999_999_999_999_999_999]),
+            _ => *self.pick(&[
+                u64::MAX,
+                i64::MAX as u64,
+                1 << 53,
+                u64::from(u32::MAX),
+                9_999_999_999_999_999_999,
+            ]),
         }
     }
 

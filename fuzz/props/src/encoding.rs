@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use sidecert_proto::contract::Side;
 use sidecert_proto::machine::{Exited, Left};
-use sidecert_proto::transcript::{self, End, Event, FILL_BYTES_MAX, Frame, Kind, Payload, Record, Wait, Writer};
+use sidecert_proto::transcript::{
+    self, End, Event, FILL_BYTES_MAX, Frame, Kind, Payload, Record, Wait, Writer,
+};
 
 use crate::draw::Draw;
 
@@ -22,7 +24,7 @@ pub fn encoding(bytes: &[u8]) {
     let mut writer = Writer::new(&draw.text());
     let mut events = Vec::new();
     while !draw.is_spent() {
-        let event = event(&mut draw);
+        let event = event(&mut draw, FILL_BYTES_MAX);
         let before = writer.text.len();
         writer.event(&event);
         let written = &writer.text[before..];
@@ -46,8 +48,8 @@ pub fn encoding(bytes: &[u8]) {
     }
 }
 
-/// An event of any kind.
-pub(crate) fn event(draw: &mut Draw<'_>) -> Event<'static> {
+/// An event of any kind; what it fills a frame with is at most `fill_bytes_max` long.
+pub(crate) fn event(draw: &mut Draw<'_>, fill_bytes_max: u64) -> Event<'static> {
     let t = draw.number();
     let link = draw.below(3);
     let from = *draw.pick(SIDES);
@@ -56,10 +58,10 @@ pub(crate) fn event(draw: &mut Draw<'_>) -> Event<'static> {
         0..3 => {
             let label = draw.optional(Draw::text).map(Cow::Owned);
             let departs = draw.optional(Draw::text).map(Cow::Owned);
-            Kind::Frame(Frame { from, label, departs, payload: payload(draw) })
+            Kind::Frame(Frame { from, label, departs, payload: payload(draw, fill_bytes_max) })
         }
         3 => Kind::Oversize { from, head: Cow::Owned(draw.bytes(64).to_vec()), seen: draw.number() },
-        4 => Kind::Tail { from, payload: payload(draw) },
+        4 => Kind::Tail { from, payload: payload(draw, fill_bytes_max) },
         5 => {
             let label = draw.optional(Draw::text).map(Cow::Owned);
             Kind::Wrote { label, parts: draw.several(3, Draw::number) }
@@ -100,7 +102,7 @@ pub(crate) fn event(draw: &mut Draw<'_>) -> Event<'static> {
 }
 
 /// The bytes of a frame in any form; a frame has no LF in it.
-pub(crate) fn payload(draw: &mut Draw<'_>) -> Payload<'static> {
+pub(crate) fn payload(draw: &mut Draw<'_>, fill_bytes_max: u64) -> Payload<'static> {
     let owned = |bytes: &[u8]| match Payload::of(bytes) {
         Payload::Json(text) => Payload::Json(Cow::Owned(text.into_owned())),
         Payload::Text(text) => Payload::Text(Cow::Owned(text.into_owned())),
@@ -114,7 +116,7 @@ pub(crate) fn payload(draw: &mut Draw<'_>) -> Payload<'static> {
         _ => Payload::Fill {
             head: Cow::Owned(draw.text()),
             byte: draw.byte() & 0x7f,
-            count: draw.number().min(FILL_BYTES_MAX),
+            count: draw.number().min(fill_bytes_max),
             tail: Cow::Owned(draw.text()),
         },
     }
@@ -123,7 +125,9 @@ pub(crate) fn payload(draw: &mut Draw<'_>) -> Payload<'static> {
 /// A line that is accepted in any form has one normal form.
 fn stable(line: &[u8]) {
     let Ok(record) = transcript::read(line) else { return };
-    if let Record::Event(Event { kind: Kind::Frame(Frame { payload: Payload::Json(text), .. }), .. }) = &record {
+    if let Record::Event(Event { kind: Kind::Frame(Frame { payload: Payload::Json(text), .. }), .. }) =
+        &record
+    {
         assert_eq!(text.trim(), text, "white space of the recording is taken for the target's");
     }
     let once = written(&record);
@@ -135,7 +139,8 @@ fn stable(line: &[u8]) {
 }
 
 fn rewritten(text: &[u8]) -> Vec<u8> {
-    let lines = text.split_inclusive(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\n").unwrap_or(line));
+    let lines =
+        text.split_inclusive(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\n").unwrap_or(line));
     lines.flat_map(|line| transcript::read(line).map(|record| written(&record)).unwrap_or_default()).collect()
 }
 

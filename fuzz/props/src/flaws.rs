@@ -27,10 +27,17 @@ pub fn flaws(bytes: &[u8]) {
     let judged = stage.judge(setting, Profile::Reference, &recordings, 1 << 16);
 
     let shows = |flaw: &&Flaw| provoked || flaw.reach != Reach::Provoked;
-    let expected: BTreeSet<&str> = flaw.filter(shows).map_or(&[][..], |flaw| flaw.breaks).iter().copied().collect();
+    let expected: BTreeSet<&str> =
+        flaw.filter(shows).map_or(&[][..], |flaw| flaw.breaks).iter().copied().collect();
     let failing = judged.verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Fail(_)));
     let failing: BTreeSet<&str> = failing.map(|(row, _)| row.id).collect();
-    assert_eq!(failing, expected, "{} with {:?}, pieces of {sizes:?}", stage.suite.name, flaw.map(|flaw| flaw.name));
+    assert_eq!(
+        failing,
+        expected,
+        "{} with {:?}, pieces of {sizes:?}",
+        stage.suite.name,
+        flaw.map(|flaw| flaw.name)
+    );
     assert!(judged.ours.is_empty(), "wrong frames of our own: {:?}", judged.ours);
     assert!(judged.faults.is_empty(), "{:?}", judged.faults);
 }

@@ -49,17 +49,23 @@ fn read_alike(bytes: &[u8]) {
             assert!(pointer.is_some(), "a value that no pointer leads to");
             // Of duplicate members the last one counts, so a pointer to an earlier one leads past it.
             let found = pointer.and_then(|pointer| root.pointer(&pointer));
-            assert!(tape.has_duplicates() || tape.has_lone_surrogate() || found.map(|it| it.raw()) == Some(node.raw()));
+            assert!(
+                tape.has_duplicates()
+                    || tape.has_lone_surrogate()
+                    || found.map(|it| it.raw()) == Some(node.raw())
+            );
         }
         if let Some(said) = node.as_str() {
             let mut written = Vec::new();
             write_str(&mut written, &said);
-            let again = Tape::scan(&written).map(|tape| tape.root().as_str().map(std::borrow::Cow::into_owned));
+            let again =
+                Tape::scan(&written).map(|tape| tape.root().as_str().map(std::borrow::Cow::into_owned));
             assert_eq!(again, Ok(Some(said.into_owned())), "a string that does not survive being written");
         }
     }
     let spare = Tape::scan(b"[{\"a\":[1,2,{}]},\"x\"]").map(Tape::into_spare).unwrap_or_default();
-    let again = Tape::scan_in(bytes, spare).map(|again| (again.depth(), again.root().len(), again.has_duplicates()));
+    let again =
+        Tape::scan_in(bytes, spare).map(|again| (again.depth(), again.root().len(), again.has_duplicates()));
     let first = (tape.depth(), root.len(), tape.has_duplicates());
     assert_eq!(again.map_err(|(fault, _)| fault), Ok(first), "used memory changes what is read");
 }

@@ -17,6 +17,8 @@ use crate::stage::{STAGES, Stage};
 
 /// Longer lines of rehearsals are left out: they say nothing that a shorter one does not, and cost time.
 const LINE_BYTES_MAX: usize = 2048;
+/// A little more than a frame may hold on the stage.
+const FILL_BYTES_MAX: u64 = 70_000;
 /// How many events a drawn recording has at most.
 const EVENTS_MAX: usize = 128;
 
@@ -58,7 +60,11 @@ fn judged_alike(stage: &Stage, profile: Profile, text: &[u8]) -> Judged {
         assert_eq!(verdict, same, "{} {} is judged in two ways", stage.suite.name, row.id);
         if let Verdict::Fail(broken) | Verdict::Warn(broken) = verdict {
             // The first line is the header.
-            assert!(broken.at.process == 0 && broken.at.event + 1 < lines, "{}: {broken:?} of {lines}", row.id);
+            assert!(
+                broken.at.process == 0 && broken.at.event + 1 < lines,
+                "{}: {broken:?} of {lines}",
+                row.id
+            );
         }
     }
     let rest = |judged: &Judged| {
@@ -107,7 +113,7 @@ impl Recording {
                     source = draw.pick(&REHEARSED);
                     from = draw.below(source.len());
                 }
-                6 => lines.push(line(&encoding::event(draw))),
+                6 => lines.push(line(&encoding::event(draw, FILL_BYTES_MAX))),
                 7 => lines.push(line(&Event { t: 0, link: 0, kind: marker(draw) })),
                 8 => lines.push(line(&Event { t: 0, link: 0, kind: frame(draw, Side::Guest, None) })),
                 _ => {
@@ -132,10 +138,9 @@ impl Recording {
 /// The events of rehearsals, process by process, against a mock without flaws.
 static REHEARSED: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
     let rehearsals = STAGES.iter().flat_map(|stage| {
-        let mut target =
-            || -> Box<dyn sidecert_proto::machine::Machine> {
-                Box::new(Mock::guest(stage.suite, &stage.contract, Features::default(), None))
-            };
+        let mut target = || -> Box<dyn sidecert_proto::machine::Machine> {
+            Box::new(Mock::guest(stage.suite, &stage.contract, Features::default(), None))
+        };
         stage.rehearse(stage.setting(true, 7), false, &mut target)
     });
     let events = |recording: Vec<u8>| {
@@ -163,7 +168,7 @@ fn what_may_follow(draw: &mut Draw<'_>, recording: &Recording) -> Vec<u8> {
         0 if !gone => frame(draw, Side::Guest, None),
         1 => frame(draw, Side::Host, Some(Cow::Borrowed("never used before"))),
         2 => marker(draw),
-        _ => encoding::event(draw).kind,
+        _ => encoding::event(draw, FILL_BYTES_MAX).kind,
     };
     let kind = match kind {
         Kind::Begin { .. } if running == Some(true) => Kind::Starved { late: 1 },
@@ -171,7 +176,9 @@ fn what_may_follow(draw: &mut Draw<'_>, recording: &Recording) -> Vec<u8> {
         Kind::Frame(Frame { from: Side::Guest, payload, .. }) => {
             Kind::Frame(Frame { from: Side::Guest, label: None, departs: None, payload })
         }
-        Kind::Frame(Frame { from, departs, payload, .. }) => Kind::Frame(Frame { from, label: None, departs, payload }),
+        Kind::Frame(Frame { from, departs, payload, .. }) => {
+            Kind::Frame(Frame { from, label: None, departs, payload })
+        }
         Kind::Wrote { parts, .. } => Kind::Wrote { label: None, parts },
         Kind::Unknown(_) => Kind::Broken,
         other => other,
@@ -197,7 +204,9 @@ fn marker(draw: &mut Draw<'_>) -> Kind<'static> {
         1 => Kind::Ended { script, cut: None },
         2 => Kind::Ended { script, cut: Some(Cow::Borrowed("it could not go on")) },
         3 => Kind::Closed { from: *draw.pick(&[Side::Guest, Side::Host]) },
-        4 => Kind::Exited(*draw.pick(&[Exited::Code(0), Exited::Code(1), Exited::Signal(9), Exited::Unknown])),
+        4 => {
+            Kind::Exited(*draw.pick(&[Exited::Code(0), Exited::Code(1), Exited::Signal(9), Exited::Unknown]))
+        }
         5 => {
             let wait = *draw.pick(&[Wait::Start, Wait::Answer, Wait::Fence, Wait::Quiet, Wait::Exit]);
             Kind::Waited { wait, label: None, took: draw.number(), within: draw.number() }
@@ -227,7 +236,14 @@ fn frame(draw: &mut Draw<'_>, from: Side, label: Option<Cow<'static, str>>) -> K
             let params = format!(r#"{{"contentRef":"sidecert","offset":{offset}}}"#);
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"host/content/read","params":{params}}}"#)
         }
-        _ => return Kind::Frame(Frame { from, label, departs: None, payload: encoding::payload(draw) }),
+        _ => {
+            return Kind::Frame(Frame {
+                from,
+                label,
+                departs: None,
+                payload: encoding::payload(draw, FILL_BYTES_MAX),
+            });
+        }
     };
     Kind::Frame(Frame { from, label, departs: None, payload: Payload::Json(Cow::Owned(json)) })
 }

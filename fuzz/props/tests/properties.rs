@@ -8,9 +8,9 @@ use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use sidecert_cases::SUITES;
+use sidecert_props::{ALL, Cut, Property, lines_of, unlike};
 use sidecert_proto::contract::Side;
 use sidecert_proto::script::{Script, Setting};
-use sidecert_props::{ALL, Cut, Property, lines_of, unlike};
 
 /// How many random byte strings a property is tried on.
 const CASES: u32 = 256;
@@ -69,7 +69,8 @@ fn scripts_holds_of_random_bytes() {
 fn stored(property: &Property) -> Vec<PathBuf> {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let folders = ["corpus", "regressions"].map(|folder| fuzz.join(folder).join(property.name));
-    let entries = folders.iter().filter(|folder| folder.exists()).flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let entries =
+        folders.iter().filter(|folder| folder.exists()).flat_map(|folder| std::fs::read_dir(folder).unwrap());
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files

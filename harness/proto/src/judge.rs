@@ -11,7 +11,7 @@ use crate::exchange::{self, Pairs, Pending};
 use crate::json::{self, Node, Slots, Tape};
 use crate::machine::{Exited, Left, Micros};
 use crate::play::FENCE;
-use crate::requirement::{Basis, Check, Requirement, Rule};
+use crate::requirement::{Basis, Check, Level, Requirement, Rule};
 use crate::rpc::{self, Envelope, Malformed};
 use crate::script::{Need, ScriptDef, Setting};
 use crate::suite::Suite;
@@ -683,25 +683,34 @@ impl Process<'_> {
     }
 }
 
-/// Whether a run with these verdicts conforms: the code of the process, and a line that says why.
-pub fn outcome(judged: &Judged, strict: bool) -> (u8, String) {
-    use crate::requirement::Level;
-    let demanded = |row: &Requirement| row.level == Level::Must || (strict && row.level == Level::Should);
-    let count = |test: &dyn Fn(&(&Requirement, Verdict)) -> bool| {
-        judged.verdicts.iter().filter(|(row, verdict)| demanded(row) && test(&(*row, verdict.clone()))).count()
-    };
-    let failed = count(&|(_, verdict)| matches!(verdict, Verdict::Fail(_)));
-    if failed > 0 {
-        return (1, format!("{failed} of what is demanded failed"));
+/// What the verdicts of a run come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing that is demanded failed, and nothing that the specification demands was cut short.
+    Conforms,
+    /// So many of what is demanded failed.
+    Failed(usize),
+    /// Nothing failed, but so many of what the specification demands could not be decided.
+    CutShort(usize),
+    /// Nothing failed as far as the recording goes.
+    Incomplete,
+}
+
+impl Judged {
+    /// What the verdicts come to. Under `strict`, what should hold is demanded as well.
+    pub fn outcome(&self, strict: bool) -> Outcome {
+        let demanded = |row: &Requirement| row.level == Level::Must || (strict && row.level == Level::Should);
+        let demands = || self.verdicts.iter().filter(|(row, _)| demanded(row));
+        let failed = demands().filter(|(_, verdict)| matches!(verdict, Verdict::Fail(_))).count();
+        let cut = demands()
+            .filter(|(row, _)| row.basis() == Basis::Specified)
+            .filter(|(_, verdict)| matches!(verdict, Verdict::Undecided(Why::CutShort(_))))
+            .count();
+        match (failed, cut) {
+            (0, 0) if self.faults.is_empty() => Outcome::Conforms,
+            (0, 0) => Outcome::Incomplete,
+            (0, cut) => Outcome::CutShort(cut),
+            (failed, _) => Outcome::Failed(failed),
+        }
     }
-    let cut = count(&|(row, verdict)| {
-        row.basis() == Basis::Specified && matches!(verdict, Verdict::Undecided(Why::CutShort(_)))
-    });
-    if cut > 0 {
-        return (3, format!("nothing failed, but {cut} of what is demanded could not be decided"));
-    }
-    if !judged.faults.is_empty() {
-        return (3, "nothing failed, but the recording is incomplete".to_owned());
-    }
-    (0, "nothing that is demanded failed".to_owned())
 }

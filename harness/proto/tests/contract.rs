@@ -1,5 +1,7 @@
 //! The reader of contracts: what it takes out of a document, and every reason to refuse one.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use serde_json::{Value, json};
 use sidecert_proto::contract::{Contract, ContractFault, Fact, MethodKind, Side};
 

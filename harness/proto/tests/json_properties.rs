@@ -1,5 +1,7 @@
 //! The tape against `serde_json` and against a second, naive reading of numbers.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use proptest::prelude::*;
 use serde_json::Value;
 use sidecert_proto::json::{Kind, Node, Tape, VALUE_DEPTH_MAX};
@@ -17,7 +19,7 @@ proptest! {
     fn refuses_what_serde_json_refuses(text in json_text(), edits in prop::collection::vec(edit(), 1..4)) {
         let mut text = text.into_bytes();
         for (at, what) in edits {
-            mutate(&mut text, at, what);
+            mutate(&mut text, at, &what);
         }
         agrees(&text)?;
     }
@@ -167,9 +169,8 @@ fn written_out(lexeme: &str) -> (String, String) {
 /// The same value in another spelling: names in another order, numbers with a point, characters escaped.
 fn respelt(value: &Value, order: u64) -> String {
     let text = |text: &str| {
-        let units = text.encode_utf16();
-        let escaped: String = units.map(|unit| format!("\\u{unit:04x}")).collect();
-        format!("\"{escaped}\"")
+        let escaped: Vec<_> = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+        format!("\"{}\"", escaped.concat())
     };
     match value {
         Value::Number(number) if number.is_i64() => format!("{number}.0E+0"),
@@ -273,7 +274,7 @@ fn edit() -> impl Strategy<Value = (prop::sample::Index, Edit)> {
     (any::<prop::sample::Index>(), edit)
 }
 
-fn mutate(text: &mut Vec<u8>, at: prop::sample::Index, edit: Edit) {
+fn mutate(text: &mut Vec<u8>, at: prop::sample::Index, edit: &Edit) {
     if text.is_empty() {
         return;
     }
@@ -282,8 +283,8 @@ fn mutate(text: &mut Vec<u8>, at: prop::sample::Index, edit: Edit) {
         Edit::Remove => {
             text.remove(at);
         }
-        Edit::Insert(byte) => text.insert(at, byte),
-        Edit::Replace(byte) => text[at] = byte,
+        Edit::Insert(byte) => text.insert(at, *byte),
+        Edit::Replace(byte) => text[at] = *byte,
         Edit::Cut => text.truncate(at),
         Edit::Repeat => text.extend_from_within(at..),
     }

@@ -83,7 +83,7 @@ impl Process {
             _ => ours(error),
         })?;
         drop(command);
-        let mut tree = Tree { launcher, control, guest: 0, whole: true };
+        let mut tree = Tree { launcher, control, guest: 0 };
         match tree.first_report().map_err(ours)? {
             Report::Spawned(pid) => {
                 tree.guest = pid;
@@ -269,8 +269,6 @@ pub(crate) struct Tree {
     launcher: Child,
     control: UnixStream,
     guest: i32,
-    /// The launcher is there and reacts, as far as we know.
-    whole: bool,
 }
 
 impl Tree {
@@ -286,7 +284,6 @@ impl Tree {
 
     /// Ends everything without the launcher, which did not do so within its bound or is gone.
     pub(crate) fn kill_without_launcher(&mut self) {
-        self.whole = false;
         os::kill_tree(os::id_of(&self.launcher), KILL_WITHIN);
         // Last: as long as it is there, what is orphaned stays in its tree.
         let _ = self.launcher.kill();

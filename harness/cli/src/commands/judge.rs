@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use sidecert_proto::contract::{Contract, Side};
-use sidecert_proto::judge::{self, Judge, Judged};
+use sidecert_proto::judge::{Judge, Judged, Outcome};
 use sidecert_proto::reasonix;
 use sidecert_proto::run::{self, Run};
 use sidecert_proto::script::Setting;
@@ -151,7 +151,15 @@ fn conclude(judged: &Judged, judging: &Judging, required: &BTreeSet<String>, for
     if let Some((_, says)) = judged.ours.first() {
         return (exit::OURS, format!("sidecert itself sent a wrong frame: {says}"));
     }
-    let (code, says) = judge::outcome(judged, judging.strict);
+    let (code, says) = match judged.outcome(judging.strict) {
+        Outcome::Conforms => (exit::OK, "nothing that is demanded failed".to_owned()),
+        Outcome::Failed(1) => (exit::FAILED, "one demanded requirement failed".to_owned()),
+        Outcome::Failed(count) => (exit::FAILED, format!("{count} demanded requirements failed")),
+        Outcome::CutShort(count) => {
+            (exit::UNDECIDED, format!("nothing failed, but {count} of what is demanded could not be decided"))
+        }
+        Outcome::Incomplete => (exit::UNDECIDED, "nothing failed, but the recording is incomplete".to_owned()),
+    };
     let missing = judged
         .verdicts
         .iter()

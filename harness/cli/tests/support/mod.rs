@@ -1,4 +1,5 @@
 //! Running the program as a user does.
+#![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

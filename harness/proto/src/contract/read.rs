@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
             }
             references.insert(name, self.definition(definition, &names)?);
         }
-        // Definitions whose references are all done are done; what is left over refers to itself.
+        // Each round does away with the definitions that refer to none of those left; what is still left is too deep.
         for _ in 0..REFERENCE_DEPTH_MAX {
             let open: BTreeSet<_> = references.keys().cloned().collect();
             references.retain(|_, to| !to.is_disjoint(&open));

@@ -250,9 +250,9 @@ impl<'a> Node<'a> {
         EffectiveMembers { names: self.names() }
     }
 
-    /// Tells apart all values alive at once.
+    /// Tells apart all values of all texts alive at once.
     pub(super) fn identity(self) -> (usize, u32) {
-        (std::ptr::from_ref(self.tape).addr(), self.at)
+        (self.tape.text.as_ptr().addr(), self.at)
     }
 
     /// Recursion is bounded here: [`Node::to_value`] has looked at the depth.

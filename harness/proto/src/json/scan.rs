@@ -25,6 +25,7 @@ pub(super) fn scan(text: &[u8], mut spare: Slots) -> Result<Tape<'_>, (Fault, Sl
         names_seen: [0; SKETCHED],
         has_duplicates: false,
         has_lone_surrogate: false,
+        string_flags: 0,
         fault: Fault { at: 0, kind: FaultKind::Empty },
     };
     match scanner.document() {
@@ -74,6 +75,8 @@ struct Scanner<'t> {
     names_seen: [u64; SKETCHED],
     has_duplicates: bool,
     has_lone_surrogate: bool,
+    /// Of the string that was read last: [`ESCAPED`], [`LONE_SURROGATE`].
+    string_flags: u8,
     fault: Fault,
 }
 
@@ -188,7 +191,8 @@ impl Scanner<'_> {
         if self.text.get(end) == Some(&b'"') {
             end += 1;
         } else {
-            (end, flags) = self.string(at)?;
+            end = self.string(at)?;
+            flags = self.string_flags;
             fingerprint = strings::fingerprint(&strings::unescape(&self.whole[at + 1..end - 1]));
         }
         let next = offset(self.slots.len() + 1);
@@ -207,25 +211,21 @@ impl Scanner<'_> {
 
     #[inline]
     fn string_value(&mut self, at: usize) -> Option<usize> {
-        let (end, flags) = self.string(at)?;
-        self.push(SlotKind::String, at, end, flags);
+        let end = self.string(at)?;
+        self.push(SlotKind::String, at, end, self.string_flags);
         Some(end)
     }
 
-    /// Reads a string, and says what is to be known of it: [`ESCAPED`], [`LONE_SURROGATE`].
+    /// Reads a string, and leaves what is to be known of it in `string_flags`.
     #[inline]
-    fn string(&mut self, at: usize) -> Option<(usize, u8)> {
+    fn string(&mut self, at: usize) -> Option<usize> {
         let mut at = at + 1;
-        let mut flags = 0;
+        self.string_flags = 0;
         loop {
             at = self.skip_plain(at);
             match self.text.get(at) {
-                Some(b'"') => return Some((at + 1, flags)),
-                Some(b'\\') => {
-                    let found;
-                    (at, found) = self.escape(at)?;
-                    flags |= found;
-                }
+                Some(b'"') => return Some(at + 1),
+                Some(b'\\') => at = self.escape(at)?,
                 Some(byte) => return self.refuse(at, FaultKind::ControlInString(*byte)),
                 None => return self.refuse(at, FaultKind::UnexpectedEnd),
             }
@@ -262,16 +262,17 @@ impl Scanner<'_> {
 
     /// Reads an escape, both halves of a surrogate pair at once.
     #[inline]
-    fn escape(&mut self, at: usize) -> Option<(usize, u8)> {
+    fn escape(&mut self, at: usize) -> Option<usize> {
+        self.string_flags |= ESCAPED;
         match self.text.get(at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Some((at + 2, ESCAPED)),
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Some(at + 2),
             Some(b'u') => self.unicode_escape(at),
             Some(_) => self.refuse(at, FaultKind::BadEscape),
             None => self.cut_short(),
         }
     }
 
-    fn unicode_escape(&mut self, at: usize) -> Option<(usize, u8)> {
+    fn unicode_escape(&mut self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];
         let Some(unit) = strings::unit(rest) else {
             let digits = rest[2..].iter().take_while(|byte| byte.is_ascii_hexdigit()).take(4).count();
@@ -282,11 +283,13 @@ impl Scanner<'_> {
             };
         };
         if strings::is_high(unit) && rest.get(6..).and_then(strings::unit).is_some_and(strings::is_low) {
-            return Some((at + 12, ESCAPED));
+            return Some(at + 12);
         }
-        let lone = strings::is_high(unit) || strings::is_low(unit);
-        self.has_lone_surrogate |= lone;
-        Some((at + 6, if lone { ESCAPED | LONE_SURROGATE } else { ESCAPED }))
+        if strings::is_high(unit) || strings::is_low(unit) {
+            self.has_lone_surrogate = true;
+            self.string_flags |= LONE_SURROGATE;
+        }
+        Some(at + 6)
     }
 
     #[inline]

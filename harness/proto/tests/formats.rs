@@ -1,0 +1,78 @@
+//! The formats of recordings: a stored sample of each is read, fits its schema, and is written again byte for byte.
+
+use jsonschema::Validator;
+use serde_json::Value;
+use sidecert_proto::run::Run;
+use sidecert_proto::transcript::{Kind, Record, Writer, read};
+
+fn schema(text: &str) -> Validator {
+    let schema: Value = serde_json::from_str(text).unwrap();
+    jsonschema::draft202012::new(&schema).unwrap()
+}
+
+fn errors(schema: &Validator, value: &Value) -> Vec<String> {
+    schema.iter_errors(value).map(|error| error.to_string()).collect()
+}
+
+const TRANSCRIPT: &str = include_str!("../../../golden/samples/transcript-1.ndjson");
+const RUN: &str = include_str!("../../../golden/samples/run-1.json");
+
+#[test]
+fn a_stored_transcript_fits_its_schema_and_is_written_as_it_was_read() {
+    let schema = schema(include_str!("../schema/transcript-1.schema.json"));
+    let mut writer = Writer::default();
+    for line in TRANSCRIPT.lines() {
+        let value: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(errors(&schema, &value), Vec::<String>::new(), "{line}");
+        writer.record(&read(line.as_bytes()).unwrap());
+    }
+    assert_eq!(String::from_utf8(writer.text).unwrap(), TRANSCRIPT);
+}
+
+#[test]
+fn the_sample_has_every_kind_of_event() {
+    let kinds: std::collections::BTreeSet<String> = TRANSCRIPT
+        .lines()
+        .filter_map(|line| match read(line.as_bytes()).unwrap() {
+            Record::Event(event) => Some(match event.kind {
+                Kind::Frame(frame) => {
+                    format!("{:?}", frame.payload).split(['(', ' ']).next().unwrap().to_owned()
+                }
+                kind => format!("{kind:?}").split(['(', ' ']).next().unwrap().to_owned(),
+            }),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        "Begin", "Broken", "Bytes", "Closed", "Ended", "Exited", "Fill", "Json", "Killed", "Left",
+        "Oversize", "Starved", "Stderr", "Tail", "Text", "TimedOut", "Unknown", "Waited", "Wrote",
+    ];
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_is_no_transcript_is_refused_by_reader_and_schema() {
+    let schema = schema(include_str!("../schema/transcript-1.schema.json"));
+    for line in [
+        r#"{"transcript":2,"process":"x"}"#,
+        r#"{"t":-1,"closed":{"from":"guest"}}"#,
+        r#"{"t":1,"from":"nobody","json":1}"#,
+        r#"{"t":1,"from":"guest"}"#,
+        r#"{"t":1,"closed":{"from":"both"}}"#,
+        r#"{"t":1}"#,
+        r#"{"end":"later","events":1}"#,
+        r#"{"t":1,"timed-out":{"for":"godot","within":1}}"#,
+        r#"{"t":1,"from":"host","fill":{"head":"","byte":"x","n":99999999,"tail":""}}"#,
+        "[]",
+    ] {
+        assert!(read(line.as_bytes()).is_err(), "{line}");
+        assert!(!schema.is_valid(&serde_json::from_str(line).unwrap()), "{line}");
+    }
+}
+
+#[test]
+fn a_stored_run_fits_its_schema_and_is_written_as_it_was_read() {
+    let schema = schema(include_str!("../schema/run-1.schema.json"));
+    assert_eq!(errors(&schema, &serde_json::from_str(RUN).unwrap()), Vec::<String>::new());
+    assert_eq!(Run::read(RUN.as_bytes()).unwrap().write(), RUN);
+}
