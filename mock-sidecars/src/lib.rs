@@ -165,7 +165,9 @@ impl<'c> Mock<'c> {
 
     fn line(&mut self, line: &[u8], now: Micros) {
         // A line longer than the limit that a conforming guest keeps shows the flaw of one that takes it.
-        if matches!(self.flaw.map(|flaw| flaw.does), Some(Misdeed::Limit(100..))) && line.len() >= self.frame_bytes {
+        if matches!(self.flaw.map(|flaw| flaw.does), Some(Misdeed::Limit(100..)))
+            && line.len() >= self.frame_bytes
+        {
             self.fired = true;
         }
         let mut captures = Captures::new();
@@ -220,7 +222,11 @@ impl<'c> Mock<'c> {
     }
 
     fn say_template(&mut self, template: &str, _: Micros) {
-        let line = Template::new(template).render(&mut std::collections::BTreeMap::new(), &mut 1_000_000, &self.captures);
+        let line = Template::new(template).render(
+            &mut std::collections::BTreeMap::new(),
+            &mut 1_000_000,
+            &self.captures,
+        );
         self.write(line);
     }
 
@@ -231,7 +237,9 @@ impl<'c> Mock<'c> {
 
     fn end(&mut self) {
         let after_shutdown = self.guest.is_closing();
-        let hangs = self.misdeed(|at| matches!(at, Trigger::InputEnds { after_shutdown: when } if *when == after_shutdown));
+        let hangs = self.misdeed(
+            |at| matches!(at, Trigger::InputEnds { after_shutdown: when } if *when == after_shutdown),
+        );
         self.hangs = hangs.is_some();
         if !self.hangs && !std::mem::replace(&mut self.ended, true) {
             self.actions.push_back(Action::Exit(0));

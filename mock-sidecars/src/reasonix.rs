@@ -22,7 +22,9 @@ pub static FLAWS: &[Flaw] = &[
         breaks: &["reasonix/transport/notifications-unanswered"],
         reach: Reach::Frame,
         at: Trigger::Receives(r#"{"id":{"$absent":true},"method":"extension/event"}"#),
-        does: Misdeed::Also(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method"}}"#),
+        does: Misdeed::Also(
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method"}}"#,
+        ),
     },
     Flaw {
         name: "refuses-large-frames",
@@ -172,8 +174,7 @@ pub static FLAWS: &[Flaw] = &[
 ];
 
 /// The intercept that asks a mock to say more than a frame can hold.
-const LARGE: &str =
-    r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"payload":{"text":"sidecert:large"}}}"#;
+const LARGE: &str = r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"payload":{"text":"sidecert:large"}}}"#;
 
 /// Honours a provocation: whether `line` is one, and what the mock says to it.
 pub fn provoked(line: &[u8], said: &mut Vec<Said>) -> bool {
@@ -183,7 +184,9 @@ pub fn provoked(line: &[u8], said: &mut Vec<Said>) -> bool {
         return false;
     }
     let Ok(tape) = Tape::scan(line) else { return false };
-    let Ok(Envelope::Request { id, params: Some(params), .. }) = rpc::classify(tape.root()) else { return false };
+    let Ok(Envelope::Request { id, params: Some(params), .. }) = rpc::classify(tape.root()) else {
+        return false;
+    };
     let text = params.pointer("/payload/text").and_then(|text| text.as_str());
     if text.as_deref() != Some("sidecert:large") {
         return false;

@@ -48,7 +48,8 @@ struct How {
     lenient: bool,
 }
 
-const PLAIN: How = How { flaw: None, provoked: true, isolate: false, profile: Profile::Specified, lenient: false };
+const PLAIN: How =
+    How { flaw: None, provoked: true, isolate: false, profile: Profile::Specified, lenient: false };
 
 /// The contract of a suite with limits that make a rehearsal fast.
 fn small(suite: &Suite) -> Contract {
@@ -94,7 +95,12 @@ fn run(suite: &'static Suite, how: How) -> (Judged, bool) {
 }
 
 fn failing(judged: &Judged) -> BTreeSet<&'static str> {
-    judged.verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Fail(_))).map(|(row, _)| row.id).collect()
+    judged
+        .verdicts
+        .iter()
+        .filter(|(_, verdict)| matches!(verdict, Verdict::Fail(_)))
+        .map(|(row, _)| row.id)
+        .collect()
 }
 
 fn everywhere() -> impl Iterator<Item = (&'static Suite, bool)> {
@@ -108,8 +114,10 @@ fn a_flawless_mock_passes_everything_that_can_be_seen() {
         assert!(judged.ours.is_empty(), "{:?}", judged.ours);
         assert!(judged.faults.is_empty(), "{:?}", judged.faults);
         for (row, verdict) in &judged.verdicts {
-            let ok = matches!(verdict, Verdict::Pass { remark: None } | Verdict::Undecided(Why::Unobservable(_)))
-                || (matches!(verdict, Verdict::NotApplicable(_)) && row.holds.editions & suite.edition == 0);
+            let ok =
+                matches!(verdict, Verdict::Pass { remark: None } | Verdict::Undecided(Why::Unobservable(_)))
+                    || (matches!(verdict, Verdict::NotApplicable(_))
+                        && row.holds.editions & suite.edition == 0);
             assert!(ok, "{} {}: {verdict:?} ({:?})", suite.name, row.id, judged.cause);
         }
     }
@@ -123,7 +131,11 @@ fn without_provocations_nothing_else_changes() {
         for ((row, with), (_, without)) in with.verdicts.iter().zip(&without.verdicts) {
             let needs = row.script().map_or(&[][..], |script| script.needs);
             if needs.iter().any(|need| matches!(need, Need::Provocation(_))) {
-                assert!(matches!(without, Verdict::Undecided(Why::NotProvoked(_))), "{}: {without:?}", row.id);
+                assert!(
+                    matches!(without, Verdict::Undecided(Why::NotProvoked(_))),
+                    "{}: {without:?}",
+                    row.id
+                );
             } else {
                 assert_eq!(with, without, "{}", row.id);
             }
@@ -198,7 +210,12 @@ fn every_row_says_what_it_asks_and_where_it_is_written() {
         assert!(row.id.starts_with("reasonix/") && row.id.matches('/').count() == 2, "{}", row.id);
         assert!(row.text.ends_with('.') && !row.accepts.is_empty(), "{}", row.id);
         let observed = matches!(row.basis(), Basis::Observed(_));
-        assert_eq!(row.cites.is_empty(), observed, "{}: what is specified is cited, what is observed is not", row.id);
+        assert_eq!(
+            row.cites.is_empty(),
+            observed,
+            "{}: what is specified is cited, what is observed is not",
+            row.id
+        );
         assert!(row.level <= Level::May);
     }
 }

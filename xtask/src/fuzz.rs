@@ -14,7 +14,7 @@ use crate::repository::{Repository, output};
 pub(crate) const SECONDS: u64 = 5;
 
 /// How much longer than asked a target may take before it is ended: it first runs the whole corpus.
-const GRACE: Duration = Duration::from_secs(120);
+const GRACE: Duration = Duration::from_mins(2);
 /// How often it is looked whether a target has ended.
 const LOOK: Duration = Duration::from_millis(50);
 const MEMORY_MIB_MAX: u32 = 2048;
@@ -24,20 +24,20 @@ const INPUT_SECONDS_MAX: u32 = 20;
 /// Builds the targets and runs each for this many seconds.
 pub(crate) fn smoke(repository: &Repository, seconds: u64) -> Outcome {
     let workspace = repository.root.join("fuzz/targets");
-    let built = workspace.join("target");
+    let folder = workspace.join("target");
     // The flags stand in the workspace's own .cargo/config.toml, which cargo reads in that folder.
     let mut build = repository.cargo();
-    build.current_dir(&workspace).args(["build", "--release", "--locked", "--target-dir"]).arg(&built);
+    build.current_dir(&workspace).args(["build", "--release", "--locked", "--target-dir"]).arg(&folder);
     build.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("CARGO_BUILD_TARGET");
     output(&mut build)?;
     let host = output(repository.command("rustc").arg("--print").arg("host-tuple"))?;
-    let binaries = built.join(host.trim()).join("release");
+    let binaries = folder.join(host.trim()).join("release");
     for property in ALL {
         run(
             repository,
             property,
             &binaries.join(property.name),
-            &built.join("smoke").join(property.name),
+            &folder.join("smoke").join(property.name),
             seconds,
         )?;
     }

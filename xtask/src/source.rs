@@ -27,7 +27,7 @@ impl Source {
 
     /// The line of the byte at this offset, counted from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
-        1 + self.code.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count()
+        1 + self.code[..at].matches('\n').count()
     }
 
     /// Where `word` stands in `text`, one of the two above, with nothing around it that could be a part of it.
@@ -37,7 +37,9 @@ impl Source {
             let before = at.checked_sub(1).map(|before| text.as_bytes()[before]);
             let after = text.as_bytes().get(at + word.len()).copied();
             let (first, last) = (word.as_bytes()[0], word.as_bytes()[word.len() - 1]);
-            !(part(first) && before.is_some_and(part)) && !(part(last) && after.is_some_and(part))
+            let goes_on =
+                (part(first) && before.is_some_and(part)) || (part(last) && after.is_some_and(part));
+            !goes_on
         })
     }
 }

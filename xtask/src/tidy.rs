@@ -267,7 +267,7 @@ impl Names {
 
 fn contract_names(repository: &Repository, files: &[String]) -> Result<Names, String> {
     let mut names = Names { texts: BTreeSet::new(), limits: BTreeSet::new() };
-    for file in files.iter().filter(|file| file.starts_with(CONTRACTS) && file.ends_with(".json")) {
+    for file in files.iter().filter(|file| file.starts_with(CONTRACTS)) {
         let text = repository.text(file).ok_or_else(|| format!("{file} is no text"))?;
         let contract: Value = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
         let members = |name: &str| contract[name].as_object().into_iter().flatten();

@@ -28,9 +28,13 @@ static INCOMPLETE_INTERCEPT: ScriptDef = ScriptDef {
     process: Process::Tour,
     needs: &[],
     build: |_| {
-        let params = format!(r#"{{"event":"{}","payload":{{"text":"sidecert"}},"seq":1}}"#, point::INPUT_RECEIVE);
+        let params =
+            format!(r#"{{"event":"{}","payload":{{"text":"sidecert"}},"seq":1}}"#, point::INPUT_RECEIVE);
         let frame = sidecert_proto::script::request(r#"{"$id":"incomplete"}"#, contract::INTERCEPT, &params);
-        Script::new("incomplete-intercept").raw("incomplete", "it has no timeoutMillis", frame).fence().quiet()
+        Script::new("incomplete-intercept")
+            .raw("incomplete", "it has no timeoutMillis", frame)
+            .fence()
+            .quiet()
     },
 };
 

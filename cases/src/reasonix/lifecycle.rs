@@ -90,7 +90,10 @@ fn provides_fit(exchange: &Exchange<'_>) -> Sight {
 }
 
 fn shutdown_answered_in_time(exchange: &Exchange<'_>) -> Sight {
-    let late = |at, took: &str| Sight::SawOther { at, actual: format!("{took}; the request allows {SHUTDOWN_MILLIS} ms") };
+    let late = |at, took: &str| Sight::SawOther {
+        at,
+        actual: format!("{took}; the request allows {SHUTDOWN_MILLIS} ms"),
+    };
     if let Some((at, _)) = exchange.timed_out(Wait::Answer, Some(SHUTDOWN_REQUEST)) {
         return late(at, "no answer in time");
     }
@@ -98,7 +101,9 @@ fn shutdown_answered_in_time(exchange: &Exchange<'_>) -> Sight {
         (Some(answer), Some(wrote)) if answer.t.saturating_sub(wrote) <= SHUTDOWN_MILLIS * 1_000 => {
             Sight::Saw(IN_TIME, answer.at)
         }
-        (Some(answer), Some(wrote)) => late(answer.at, &format!("answered after {} ms", (answer.t - wrote) / 1_000)),
+        (Some(answer), Some(wrote)) => {
+            late(answer.at, &format!("answered after {} ms", (answer.t - wrote) / 1_000))
+        }
         _ => exchange.nothing_came(SHUTDOWN_REQUEST, "no answer"),
     }
 }
@@ -114,7 +119,10 @@ static END_OF_INPUT: ScriptDef = ScriptDef {
 fn exits(exchange: &Exchange<'_>) -> Sight {
     if let Some((at, within)) = exchange.timed_out(Wait::Exit, None) {
         let seconds = within / 1_000_000;
-        return Sight::SawOther { at, actual: format!("still running {seconds} s after its input had ended") };
+        return Sight::SawOther {
+            at,
+            actual: format!("still running {seconds} s after its input had ended"),
+        };
     }
     let closed = exchange.find(|kind| matches!(kind, Kind::Closed { from } if *from != Guest));
     match (closed, exchange.exited()) {

@@ -33,7 +33,11 @@ fn catalog_answered(exchange: &Exchange<'_>) -> Sight {
         return exchange.nothing_came("catalog", "no answer, though a later request was answered");
     };
     match answer.outcome {
-        Outcome::Result(result) if result.get("providers").is_some_and(|list| list.kind() == sidecert_proto::json::Kind::Array) => {
+        Outcome::Result(result)
+            if result
+                .get("providers")
+                .is_some_and(|list| list.kind() == sidecert_proto::json::Kind::Array) =>
+        {
             Sight::Saw(LISTED, answer.at)
         }
         _ => Sight::SawOther { at: answer.at, actual: answer.summary() },

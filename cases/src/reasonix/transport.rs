@@ -23,7 +23,10 @@ const ENDED: Seen = Seen("the connection ended, and the request was not served")
 
 pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/transport/notifications-unanswered", Guest)
-        .says("A notification is never answered, not even with an error.", &[TRANSPORT, Cite::JsonRpc("4.1 Notification")])
+        .says(
+            "A notification is never answered, not even with an error.",
+            &[TRANSPORT, Cite::JsonRpc("4.1 Notification")],
+        )
         .accepts(KEPT_AS_SPECIFIED)
         .checked(Always(&session::NOTIFICATIONS_UNANSWERED, &OBSERVATIONS)),
     must("reasonix/transport/largest-frame-served", Guest)
@@ -106,10 +109,14 @@ fn largest_frame_served(exchange: &Exchange<'_>) -> Sight {
     match answer_to_id(exchange, LARGEST) {
         Some((at, None)) => Sight::Saw(SERVED, at),
         // Whatever the method says to it, it was read; only the frame layer's own refusals mean that it was not.
-        Some((at, Some(code))) if code != rpc::PARSE_ERROR && code != rpc::INVALID_REQUEST => Sight::Saw(SERVED, at),
+        Some((at, Some(code))) if code != rpc::PARSE_ERROR && code != rpc::INVALID_REQUEST => {
+            Sight::Saw(SERVED, at)
+        }
         Some((at, Some(code))) => Sight::SawOther { at, actual: format!("refused with {code}") },
         None => match exchange.find(|kind| matches!(kind, Kind::Closed { from: Guest })) {
-            Some(end) => Sight::SawOther { at: end.at, actual: "the connection ended without an answer".to_owned() },
+            Some(end) => {
+                Sight::SawOther { at: end.at, actual: "the connection ended without an answer".to_owned() }
+            }
             None => exchange.nothing_came("largest", "no answer, though a later request was answered"),
         },
     }
@@ -190,7 +197,11 @@ static ODD_IDS: ScriptDef = ScriptDef {
     process: Process::Tour,
     needs: &[],
     build: |_| {
-        let request = sidecert_proto::script::request(r#""sidecert""#, contract::STREAM_CANCEL, r#"{"streamId":"sidecert-fence"}"#);
+        let request = sidecert_proto::script::request(
+            r#""sidecert""#,
+            contract::STREAM_CANCEL,
+            r#"{"streamId":"sidecert-fence"}"#,
+        );
         Script::new("odd-ids").raw("string-id", "its id is a string", request).fence().quiet()
     },
 };

@@ -1,7 +1,7 @@
 //! The tape against `serde_json`: the same texts, the same values.
 
 use serde_json::Value;
-use sidecert_proto::json::{Tape, VALUE_DEPTH_MAX, write_str};
+use sidecert_proto::json::{Node, Tape, VALUE_DEPTH_MAX, write_str};
 
 use crate::draw::Draw;
 
@@ -52,7 +52,7 @@ fn read_alike(bytes: &[u8]) {
             assert!(
                 tape.has_duplicates()
                     || tape.has_lone_surrogate()
-                    || found.map(|it| it.raw()) == Some(node.raw())
+                    || found.map(Node::raw) == Some(node.raw())
             );
         }
         if let Some(said) = node.as_str() {

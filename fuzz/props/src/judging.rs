@@ -18,7 +18,7 @@ use crate::stage::{STAGES, Stage};
 /// Longer lines of rehearsals are left out: they say nothing that a shorter one does not, and cost time.
 const LINE_BYTES_MAX: usize = 2048;
 /// A little more than a frame may hold on the stage.
-const FILL_BYTES_MAX: u64 = 70_000;
+const FILL_BYTES_MAX: u64 = 17_000;
 /// How many events a drawn recording has at most.
 const EVENTS_MAX: usize = 128;
 

@@ -24,7 +24,7 @@ fn runner(cases: u32) -> TestRunner {
 }
 
 fn on_random_bytes(name: &str, cases: u32) {
-    let property = ALL.iter().find(|property| property.name == name).unwrap();
+    let property = ALL.iter().find(|property| property.name == name).expect("a property of that name");
     let outcome = runner(cases).run(&vec(any::<u8>(), 0..BYTES_MAX), |bytes| {
         (property.check)(&bytes);
         Ok(())
@@ -57,7 +57,8 @@ fn json_holds_of_random_bytes() {
 
 #[test]
 fn judging_holds_of_random_bytes() {
-    on_random_bytes("judging", CASES);
+    // Each of these is judged a dozen times.
+    on_random_bytes("judging", CASES / 4);
 }
 
 #[test]
@@ -67,11 +68,13 @@ fn scripts_holds_of_random_bytes() {
 
 /// The files that are stored for a property, in order.
 fn stored(property: &Property) -> Vec<PathBuf> {
-    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder above");
     let folders = ["corpus", "regressions"].map(|folder| fuzz.join(folder).join(property.name));
-    let entries =
-        folders.iter().filter(|folder| folder.exists()).flat_map(|folder| std::fs::read_dir(folder).unwrap());
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let entries = folders
+        .iter()
+        .filter(|folder| folder.exists())
+        .flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
     files
 }
@@ -88,6 +91,9 @@ fn every_property_holds_of_what_is_stored() {
         }
     }
 }
+
+/// What takes a limit and chunks, and gives what it makes of them.
+type Deframe = fn(usize, &[&[u8]]) -> Cut;
 
 /// A deframer that forgets an empty line at the beginning of a chunk.
 fn forgetful(limit: usize, chunks: &[&[u8]]) -> Cut {
@@ -108,8 +114,7 @@ fn generous(limit: usize, chunks: &[&[u8]]) -> Cut {
 
 #[test]
 fn a_wrong_deframer_is_caught() {
-    let wrong: [(&str, fn(usize, &[&[u8]]) -> Cut); 3] =
-        [("forgetful", forgetful), ("hasty", hasty), ("generous", generous)];
+    let wrong: [(&str, Deframe); 3] = [("forgetful", forgetful), ("hasty", hasty), ("generous", generous)];
     for (name, deframe) in wrong {
         // Line feeds are what matters, so they are not left to chance.
         let text = vec(proptest::sample::select(vec![b'\n', b'a', b'b', 7_u8, 0_u8]), 0..64);

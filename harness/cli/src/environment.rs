@@ -24,7 +24,11 @@ pub(crate) struct Environment {
 }
 
 /// What the target sees.
-pub(crate) fn of(args: &CheckArgs, identity: Vec<(&'static str, String)>, scratch: &Path) -> Result<Environment, Fault> {
+pub(crate) fn of(
+    args: &CheckArgs,
+    identity: Vec<(&'static str, String)>,
+    scratch: &Path,
+) -> Result<Environment, Fault> {
     let mut environment = Environment { variables: Vec::new(), withheld: Vec::new() };
     let named = |name: &OsStr| args.env.iter().any(|given| given == name);
     for (name, value) in env::vars_os() {
@@ -48,7 +52,9 @@ pub(crate) fn of(args: &CheckArgs, identity: Vec<(&'static str, String)>, scratc
             None if env::var_os(given).is_some() => {}
             None => {
                 let name = given.to_string_lossy();
-                return Err(Fault::usage(format!("--env {name}: there is no such variable; NAME=VALUE sets one")));
+                return Err(Fault::usage(format!(
+                    "--env {name}: there is no such variable; NAME=VALUE sets one"
+                )));
             }
         }
     }

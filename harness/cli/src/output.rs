@@ -42,7 +42,11 @@ pub(crate) fn style(color: Color, on_stderr: bool) -> (bool, usize) {
         Color::Never => false,
         Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     };
-    let size = if on_stderr { rustix::termios::tcgetwinsize(io::stderr()) } else { rustix::termios::tcgetwinsize(io::stdout()) };
+    let size = if on_stderr {
+        rustix::termios::tcgetwinsize(io::stderr())
+    } else {
+        rustix::termios::tcgetwinsize(io::stdout())
+    };
     let width = size.ok().map(|size| usize::from(size.ws_col)).filter(|width| terminal && *width > 0);
     (color, width.unwrap_or(WIDTH))
 }

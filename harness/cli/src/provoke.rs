@@ -20,7 +20,8 @@ pub(crate) fn read(path: &Path, suite: &Suite) -> Result<BTreeMap<String, String
     let text = fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
     // An error of the TOML reader is several lines long; the first one and the place say all that is needed.
     let table: toml::Table = toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let line =
+            error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         fault(format!("line {line}: {}", error.message().replace('\n', " ")))
     })?;
     if let Some(other) = table.keys().find(|key| *key != "provoke") {
@@ -33,8 +34,11 @@ pub(crate) fn read(path: &Path, suite: &Suite) -> Result<BTreeMap<String, String
     let mut provocations = BTreeMap::new();
     for (name, frame) in provoke {
         if !known.contains(&name.as_str()) {
-            let hint = closest(name, known.iter().copied()).map(|it| format!(", but {it:?}")).unwrap_or_default();
-            return Err(fault(format!("there is no provocation {name:?}{hint}; `sidecert list provocations` shows all")));
+            let hint =
+                closest(name, known.iter().copied()).map(|it| format!(", but {it:?}")).unwrap_or_default();
+            return Err(fault(format!(
+                "there is no provocation {name:?}{hint}; `sidecert list provocations` shows all"
+            )));
         }
         let complete = frame.get("event").is_some_and(toml::Value::is_str) && frame.get("payload").is_some();
         if !complete {

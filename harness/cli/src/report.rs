@@ -39,7 +39,8 @@ pub(crate) struct Facts<'a> {
 /// The report.
 pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
     let Facts { run, suite, contract, judging, judged, code, says, .. } = facts;
-    let requirements: Vec<_> = judged.verdicts.iter().map(|(row, verdict)| requirement(facts, row, verdict)).collect();
+    let requirements: Vec<_> =
+        judged.verdicts.iter().map(|(row, verdict)| requirement(facts, row, verdict)).collect();
     let waits: Vec<_> = judged
         .waits
         .iter()
@@ -95,7 +96,11 @@ pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
         ours: judged
             .ours
             .iter()
-            .map(|(at, says)| reports::OwnFrame { process: name(judged, at.process), event: at.event, says: says.clone() })
+            .map(|(at, says)| reports::OwnFrame {
+                process: name(judged, at.process),
+                event: at.event,
+                says: says.clone(),
+            })
             .collect(),
         longest_wait_micros: waits.iter().map(|wait| wait.micros).max().unwrap_or_default(),
         waits,
@@ -154,11 +159,18 @@ fn requirement(facts: &Facts<'_>, row: &Requirement, verdict: &Verdict) -> repor
     told
 }
 
-fn tell(facts: &Facts<'_>, row: &Requirement, broken: &Broken, told: &mut reports::Requirement, as_: reports::Verdict) {
+fn tell(
+    facts: &Facts<'_>,
+    row: &Requirement,
+    broken: &Broken,
+    told: &mut reports::Requirement,
+    as_: reports::Verdict,
+) {
     told.verdict = as_;
     told.expected = Some(broken.expected.0.to_owned());
     told.actual = Some(broken.actual.clone());
-    told.at = Some(reports::Location { process: name(facts.judged, broken.at.process), event: broken.at.event });
+    told.at =
+        Some(reports::Location { process: name(facts.judged, broken.at.process), event: broken.at.event });
     told.frames = facts.excerpts.get(&broken.at).cloned().unwrap_or_default();
     told.fault = Some(reports::Fault::Target);
     told.again = Some(again(facts, row.id));
@@ -167,8 +179,13 @@ fn tell(facts: &Facts<'_>, row: &Requirement, broken: &Broken, told: &mut report
 /// The command that shows one requirement again.
 fn again(facts: &Facts<'_>, id: &str) -> String {
     let run = facts.run;
-    let mut words =
-        vec!["sidecert".to_owned(), "check".into(), "guest".into(), "--suite".into(), facts.suite.name.to_owned()];
+    let mut words = vec![
+        "sidecert".to_owned(),
+        "check".into(),
+        "guest".into(),
+        "--suite".into(),
+        facts.suite.name.to_owned(),
+    ];
     words.extend(["--seed".to_owned(), format!("{:016x}", run.seed), "--only".into(), id.to_owned()]);
     if facts.judging.profile == ProfileArg::Reference {
         words.extend(["--profile".to_owned(), "reference".into()]);
@@ -278,14 +295,20 @@ fn happened(kind: &Kind<'_>, time: impl Fn(u64) -> String) -> String {
     };
     match kind {
         Kind::Wrote { label, parts } if parts.is_empty() => format!("all of{} was accepted", named(label)),
-        Kind::Wrote { label, parts } => format!("all of{} was accepted, in {} parts", named(label), parts.len()),
+        Kind::Wrote { label, parts } => {
+            format!("all of{} was accepted, in {} parts", named(label), parts.len())
+        }
         Kind::Broken => "it takes no more bytes".to_owned(),
         Kind::Closed { from } => format!("the {from} closed its end"),
         Kind::Exited(how) => format!("it ended: {}", exited(*how)),
         Kind::Killed => "it was killed".to_owned(),
         Kind::Left(left) => format!("it left {} running", left.name),
-        Kind::Stderr { text, .. } => format!("standard error: {}", safe::preview(text.as_bytes(), PREVIEW_BYTES)),
-        Kind::Waited { wait, label, took, .. } => format!("waited {} for {}{}", time(*took), wait.name(), named(label)),
+        Kind::Stderr { text, .. } => {
+            format!("standard error: {}", safe::preview(text.as_bytes(), PREVIEW_BYTES))
+        }
+        Kind::Waited { wait, label, took, .. } => {
+            format!("waited {} for {}{}", time(*took), wait.name(), named(label))
+        }
         Kind::TimedOut { wait, label, within } => {
             format!("waited {} in vain for {}{}", time(*within), wait.name(), named(label))
         }

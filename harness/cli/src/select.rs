@@ -45,7 +45,9 @@ fn matching(option: &str, patterns: &[String], ids: &[&str]) -> Result<BTreeSet<
         }
         debug_assert!(any || found.len() == before);
         if !any {
-            let hint = closest(&pattern, ids.iter().copied()).map(|id| format!("; did you mean {id}?")).unwrap_or_default();
+            let hint = closest(&pattern, ids.iter().copied())
+                .map(|id| format!("; did you mean {id}?"))
+                .unwrap_or_default();
             return Err(Fault::usage(format!("{from}: no requirement matches {pattern:?}{hint}")));
         }
     }
@@ -60,7 +62,8 @@ fn expanded(option: &str, patterns: &[String]) -> Result<Vec<(String, String)>, 
             all.push((pattern.clone(), option.to_owned()));
             continue;
         };
-        let text = fs::read_to_string(path).map_err(|error| Fault::usage(format!("{option} @{path}: {error}")))?;
+        let text =
+            fs::read_to_string(path).map_err(|error| Fault::usage(format!("{option} @{path}: {error}")))?;
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let before = all.len();
         for (at, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {

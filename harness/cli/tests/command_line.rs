@@ -83,9 +83,15 @@ fn a_command_line_that_is_wrong() {
         (vec!["--manifest", &file("list", "[]")], "no JSON object"),
         (vec!["--provoke", "/no/such/file"], "/no/such/file"),
         (vec!["--provoke", &file("broken.toml", "[provoke]\nlarge = {\n")], "line"),
-        (vec!["--provoke", &file("unknown.toml", "[provoke]\nlarg = { event = \"x\", payload = 1 }\n")], "but \"large\""),
+        (
+            vec!["--provoke", &file("unknown.toml", "[provoke]\nlarg = { event = \"x\", payload = 1 }\n")],
+            "but \"large\"",
+        ),
         (vec!["--provoke", &file("other.toml", "[provoked]\n")], "\"provoked\" is unknown"),
-        (vec!["--provoke", &file("half.toml", "[provoke]\nlarge = { event = \"x\" }\n")], "it has an event and a payload"),
+        (
+            vec!["--provoke", &file("half.toml", "[provoke]\nlarge = { event = \"x\" }\n")],
+            "it has an event and a payload",
+        ),
         (vec!["--exercise", "everything"], "the groups are"),
         (vec!["--env", "NO_SUCH_VARIABLE_HERE"], "there is no such variable"),
         (vec!["--wrap", "'unclosed"], "a quote is not closed"),
@@ -93,7 +99,11 @@ fn a_command_line_that_is_wrong() {
     ] {
         complains(&options, &["true"], 2, says);
     }
-    for words in [vec!["check", "guest"], vec!["check", "guest", "--suite", "reasonix-v9", "--", "x"], vec!["nonsense"]] {
+    for words in [
+        vec!["check", "guest"],
+        vec!["check", "guest", "--suite", "reasonix-v9", "--", "x"],
+        vec!["nonsense"],
+    ] {
         assert_eq!(sidecert(&words).status.code(), Some(2), "{words:?}");
     }
     let output = sidecert(["mock", "guest", "--suite", SUITE, "--flaw", "speaks-to-soon"]);
@@ -147,7 +157,8 @@ fn a_banner_before_the_handshake_is_found_and_does_not_hide_the_rest() {
 
 #[test]
 fn a_required_requirement_must_pass() {
-    let (_, code) = check(SUITE, &["--require", "reasonix/transport/frames-within-limit"], &mock(SUITE, None));
+    let (_, code) =
+        check(SUITE, &["--require", "reasonix/transport/frames-within-limit"], &mock(SUITE, None));
     assert_eq!(code, 3);
     let (_, code) = check(SUITE, &["--require", "reasonix/transport/members-fit"], &mock(SUITE, None));
     assert_eq!(code, 0);
@@ -168,7 +179,8 @@ fn only_and_skip_play_and_judge_what_they_leave() {
 fn a_report_that_cannot_be_written_is_told_after_the_others_were() {
     let mock = mock(SUITE, None);
     let run = |path: &str| {
-        let mut words = vec!["check", "guest", "--suite", SUITE, "--only", "reasonix/transport/members-fit", "--report"];
+        let mut words =
+            vec!["check", "guest", "--suite", SUITE, "--only", "reasonix/transport/members-fit", "--report"];
         words.extend([path, "--"]);
         words.extend(mock.iter().map(String::as_str));
         sidecert(words)
@@ -177,7 +189,10 @@ fn a_report_that_cannot_be_written_is_told_after_the_others_were() {
         let output = run(path);
         assert_eq!(output.status.code(), Some(5), "{path}");
         assert!(stderr(&output).contains("could not be written"), "{path}: {}", stderr(&output));
-        assert!(String::from_utf8_lossy(&output.stdout).contains("1 pass"), "people see the report all the same");
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("1 pass"),
+            "people see the report all the same"
+        );
     }
 }
 
@@ -190,7 +205,10 @@ fn a_full_disk_and_a_closed_pipe() {
     let mut command = Command::new(program());
     words(&mut command);
     let output = command.stdout(File::options().write(true).open("/dev/full").unwrap()).output().unwrap();
-    assert_eq!((output.status.code(), stderr(&output).contains("standard output could not be written")), (Some(5), true));
+    assert_eq!(
+        (output.status.code(), stderr(&output).contains("standard output could not be written")),
+        (Some(5), true)
+    );
     // Nobody reads: silent, and the verdict keeps its code.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -237,7 +255,9 @@ fn an_interruption_leaves_a_partial_report_and_nothing_running() {
 #[test]
 fn the_report_of_a_run_and_of_its_recording_are_the_same() {
     let folder = TempDir::new().unwrap();
-    for (name, flaw) in [("flawless", None), ("flawed", Some("speaks-too-soon")), ("cut", Some("answers-shutdown-late"))] {
+    for (name, flaw) in
+        [("flawless", None), ("flawed", Some("speaks-too-soon")), ("cut", Some("answers-shutdown-late"))]
+    {
         let run = folder.path().join(name);
         let live = folder.path().join(format!("{name}-live.json"));
         let judged = folder.path().join(format!("{name}-judged.json"));
@@ -313,10 +333,12 @@ fn a_manifest_is_sent_as_the_expectation() {
     let (report, code) =
         check(SUITE, &["--manifest", &manifest.display().to_string(), "--record", &run], &mock(SUITE, None));
     assert_eq!(code, 0);
-    let catalog = verdicts(&report).into_iter().find(|(id, _)| id == "reasonix/providers/catalog-answered").unwrap();
+    let catalog =
+        verdicts(&report).into_iter().find(|(id, _)| id == "reasonix/providers/catalog-answered").unwrap();
     assert_eq!(catalog.1, "not_applicable", "without the capability the mock declares no providers");
     let transcript = fs::read_to_string(Path::new(&run).join("001-observations.ndjson")).unwrap();
-    let expectation = r#""manifest":{"intercepts":["tool.before"],"replaces":[],"capabilities":["interceptors"]}"#;
+    let expectation =
+        r#""manifest":{"intercepts":["tool.before"],"replaces":[],"capabilities":["interceptors"]}"#;
     assert!(transcript.contains(expectation));
 }
 

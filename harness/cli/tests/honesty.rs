@@ -52,15 +52,19 @@ fn each_flaw_fails_exactly_what_it_names() {
             options.push("--isolate");
         }
         let (report, code) = check(suite.name, &options, &mock(suite.name, Some(flaw.name)));
-        let failing: BTreeSet<String> =
-            verdicts(&report).into_iter().filter(|(_, verdict)| verdict == "fail").map(|(id, _)| id).collect();
+        let failing: BTreeSet<String> = verdicts(&report)
+            .into_iter()
+            .filter(|(_, verdict)| verdict == "fail")
+            .map(|(id, _)| id)
+            .collect();
         let expected: BTreeSet<String> = flaw.breaks.iter().map(|&id| id.to_owned()).collect();
         let others: Vec<_> = verdicts(&report)
             .into_iter()
             .filter(|(_, verdict)| verdict == "warn" || verdict == "not_provoked")
             .collect();
         let held = failing == expected && others.is_empty() && code == 1;
-        (!held).then(|| format!("{} {} isolate={isolate}: {code} {failing:?} {others:?}", suite.name, flaw.name))
+        (!held)
+            .then(|| format!("{} {} isolate={isolate}: {code} {failing:?} {others:?}", suite.name, flaw.name))
     });
     let problems: Vec<String> = problems.into_iter().flatten().collect();
     assert!(problems.is_empty(), "{problems:#?}");
@@ -90,7 +94,8 @@ fn a_flawless_guest_fails_nothing_shared_or_alone() {
 #[test]
 fn without_a_provocation_file_what_needs_one_is_undecided_and_the_run_is_green() {
     let (report, code) = check("reasonix-v1", &[], &mock("reasonix-v1", None));
-    let undecided: Vec<_> = verdicts(&report).into_iter().filter(|(_, verdict)| verdict == "not_provoked").collect();
+    let undecided: Vec<_> =
+        verdicts(&report).into_iter().filter(|(_, verdict)| verdict == "not_provoked").collect();
     assert_eq!(undecided, [("reasonix/transport/frames-within-limit".to_owned(), "not_provoked".to_owned())]);
     assert_eq!(code, 0);
 }

@@ -164,8 +164,10 @@ impl<'a> Exchange<'a> {
 
     /// The frame of ours that the script calls `label`; the last one, if there are several.
     pub fn sent(&self, label: &str) -> Option<&Entry<'a>> {
-        self.entries.iter().rev().find(|entry| matches!(&entry.event.kind,
-            Kind::Frame(Frame { from, label: Some(it), .. }) if *from != self.target && it == label))
+        self.entries.iter().rev().find(|entry| {
+            matches!(&entry.event.kind,
+            Kind::Frame(Frame { from, label: Some(it), .. }) if *from != self.target && it == label)
+        })
     }
 
     /// When the last byte of the frame called `label` was accepted.
@@ -196,7 +198,9 @@ impl<'a> Exchange<'a> {
     pub fn refusals_after(&self, label: &str) -> impl Iterator<Item = Answer<'_>> {
         let from = self.sent(label).map_or(u64::MAX, |entry| entry.at);
         self.responses()
-            .filter(move |(answer, id)| answer.at > from && *id == Id::Null && matches!(answer.outcome, Outcome::Error { .. }))
+            .filter(move |(answer, id)| {
+                answer.at > from && *id == Id::Null && matches!(answer.outcome, Outcome::Error { .. })
+            })
             .map(|(answer, _)| answer)
     }
 
@@ -213,7 +217,9 @@ impl<'a> Exchange<'a> {
     /// A wait of ours that ended without what it was for.
     pub fn timed_out(&self, wait: Wait, label: Option<&str>) -> Option<(u64, Micros)> {
         self.entries.iter().find_map(|entry| match &entry.event.kind {
-            Kind::TimedOut { wait: it, label: its, within } if *it == wait && (label.is_none() || its.as_deref() == label) => {
+            Kind::TimedOut { wait: it, label: its, within }
+                if *it == wait && (label.is_none() || its.as_deref() == label) =>
+            {
                 Some((entry.at, *within))
             }
             _ => None,
@@ -239,7 +245,9 @@ impl<'a> Exchange<'a> {
     pub fn nothing_came(&self, label: &str, actual: &str) -> Sight {
         match (self.cut, self.sent(label)) {
             (Some(cut), _) => Sight::Undecided(Why::CutShort(cut.to_owned())),
-            (None, None) => Sight::Undecided(Why::NotProvoked(Cow::Owned(format!("nothing here is called {label:?}")))),
+            (None, None) => {
+                Sight::Undecided(Why::NotProvoked(Cow::Owned(format!("nothing here is called {label:?}"))))
+            }
             (None, Some(sent)) => Sight::SawOther { at: sent.at, actual: actual.to_owned() },
         }
     }

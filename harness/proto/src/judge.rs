@@ -360,7 +360,9 @@ impl<'c> Judge<'c> {
         match transcript::read(line).map_err(|fault| fault.to_string())? {
             Record::Header { .. } if process.lines == 1 => Ok(()),
             Record::Header { .. } => Err("a second header".to_owned()),
-            Record::Event(_) | Record::Footer { .. } if process.lines == 1 => Err("it has no header".to_owned()),
+            Record::Event(_) | Record::Footer { .. } if process.lines == 1 => {
+                Err("it has no header".to_owned())
+            }
             Record::Event(event) => {
                 self.event(process, line, &event);
                 process.events += 1;
@@ -409,7 +411,12 @@ impl<'c> Judge<'c> {
                         let padded = tape.root().raw().len() != bytes.len();
                         self.frame(process, event.t, frame.from, label, departs, &tape);
                         if padded {
-                            self.observe(process, event.t, Happened::Line { from: frame.from, fault: None }, departs);
+                            self.observe(
+                                process,
+                                event.t,
+                                Happened::Line { from: frame.from, fault: None },
+                                departs,
+                            );
                         }
                         process.spare = tape.into_spare();
                     }
@@ -417,7 +424,12 @@ impl<'c> Judge<'c> {
                         process.spare = spare;
                         let departs = frame.departs.is_some();
                         self.depart(process, departs);
-                        self.observe(process, event.t, Happened::Line { from: frame.from, fault: Some(fault) }, departs);
+                        self.observe(
+                            process,
+                            event.t,
+                            Happened::Line { from: frame.from, fault: Some(fault) },
+                            departs,
+                        );
                     }
                 }
             }
@@ -442,7 +454,8 @@ impl<'c> Judge<'c> {
             }
             Kind::TimedOut { wait, label, within } => {
                 let label = label.as_deref().map(str::to_owned);
-                let wait = WaitTaken { process: number, script, wait: *wait, label, took: *within, within: *within };
+                let wait =
+                    WaitTaken { process: number, script, wait: *wait, label, took: *within, within: *within };
                 self.judged.waits.push(wait);
             }
             Kind::Exited(exited) => process.ended.exited = Some(*exited),
@@ -536,9 +549,11 @@ impl<'c> Judge<'c> {
 
     fn rows_after(&self, script: &str) -> impl Iterator<Item = (&'static Requirement, Judging)> {
         let (target, selected, script) = (self.target, self.selected, script.to_owned());
-        self.suite.rows(target).filter(|row| selected.contains(row.id)).filter_map(move |row| match row.check {
-            Check::After(def, judge) if def.name == script => Some((row, judge)),
-            _ => None,
+        self.suite.rows(target).filter(|row| selected.contains(row.id)).filter_map(move |row| {
+            match row.check {
+                Check::After(def, judge) if def.name == script => Some((row, judge)),
+                _ => None,
+            }
         })
     }
 
@@ -551,7 +566,10 @@ impl<'c> Judge<'c> {
         let rows: Vec<_> = self.rows_after(&slice.name).collect();
         let Some(lines) = slice.lines else {
             for (row, _) in rows {
-                self.decide(row, Sight::Undecided(Why::NotMeasured("the recording of its script is too long")));
+                self.decide(
+                    row,
+                    Sight::Undecided(Why::NotMeasured("the recording of its script is too long")),
+                );
             }
             return;
         };
@@ -645,9 +663,9 @@ impl<'c> Judge<'c> {
         let none = BTreeSet::new();
         let declared = self.declared.as_ref().unwrap_or(&none);
         match (Setting { declared, ..self.setting }).unmet(script) {
-            Some(Need::Provocation(name)) => {
-                Why::NotProvoked(Cow::Owned(format!("a provocation file that says how to make it: `[provoke] {name} = …`")))
-            }
+            Some(Need::Provocation(name)) => Why::NotProvoked(Cow::Owned(format!(
+                "a provocation file that says how to make it: `[provoke] {name} = …`"
+            ))),
             Some(Need::Exercise(group)) => Why::NotExercised(group),
             Some(Need::Declared(_)) | None => self.cut_short(),
         }

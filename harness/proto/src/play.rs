@@ -107,11 +107,18 @@ struct Waiting {
 
 enum What {
     Frame(Pattern),
-    Fence { id: i64, or_end: bool },
-    Silence { until: Micros },
+    Fence {
+        id: i64,
+        or_end: bool,
+    },
+    Silence {
+        until: Micros,
+    },
     Exit,
     /// The end of a process that can only end, and why its script was cut.
-    Gone { cut: Option<String> },
+    Gone {
+        cut: Option<String>,
+    },
 }
 
 /// What is known of the process and the pipe to it.
@@ -242,7 +249,13 @@ impl<'a> Play<'a> {
             Step::Fence { or_end } => self.fence(*or_end, now),
             Step::Quiet => {
                 let within = self.budget.quiet(self.clock.median());
-                self.wait(Wait::Quiet, None, within, What::Silence { until: now + self.budget.quiet_total }, now);
+                self.wait(
+                    Wait::Quiet,
+                    None,
+                    within,
+                    What::Silence { until: now + self.budget.quiet_total },
+                    now,
+                );
             }
             Step::Hold => self.actions.push_back(Action::Reading { link: 0, on: false }),
             Step::Release => self.actions.push_back(Action::Reading { link: 0, on: true }),
@@ -310,15 +323,23 @@ impl<'a> Play<'a> {
         now: Micros,
     ) {
         let payload = payload.cloned().unwrap_or_else(|| Payload::of(&bytes));
-        let frame =
-            Frame { from: Side::Host, label: label.map(Cow::Borrowed), departs: departs.map(Cow::Borrowed), payload };
+        let frame = Frame {
+            from: Side::Host,
+            label: label.map(Cow::Borrowed),
+            departs: departs.map(Cow::Borrowed),
+            payload,
+        };
         self.record.event(&Event { t: now, link: 0, kind: Kind::Frame(frame) });
         bytes.push(b'\n');
         self.link.offered += bytes.len() as u64;
         let bytes = Bytes::from(bytes);
         let parts = parts(&bytes, cut_at);
         if label.is_some() || parts.len() > 1 {
-            let lengths = if parts.len() > 1 { parts.iter().map(|part| part.len() as u64).collect() } else { Vec::new() };
+            let lengths = if parts.len() > 1 {
+                parts.iter().map(|part| part.len() as u64).collect()
+            } else {
+                Vec::new()
+            };
             let (ends, label) = (self.link.offered, label.map(str::to_owned));
             self.link.unwritten.push_back(Unwritten { ends, offered: now, label, parts: lengths });
         }
@@ -355,7 +376,8 @@ impl<'a> Play<'a> {
             _ => None,
         };
         if self.link.over {
-            let what = label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
+            let what =
+                label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
             return self.cut_when_gone(format!("before it answered {what}"), now);
         }
         let (wait, within) = match within {
@@ -436,7 +458,8 @@ impl<'a> Play<'a> {
         let root = tape.root();
         let text = tape.text();
         let whole = root.raw().len() == text.len();
-        let payload = if whole { Payload::Json(Cow::Borrowed(text)) } else { Payload::Text(Cow::Borrowed(text)) };
+        let payload =
+            if whole { Payload::Json(Cow::Borrowed(text)) } else { Payload::Text(Cow::Borrowed(text)) };
         self.note_frame(payload, now);
         if let Ok(envelope) = rpc::classify(root) {
             self.meet(&envelope, root, now);
@@ -497,7 +520,8 @@ impl<'a> Play<'a> {
         for (fences, _) in &mut script.deferred {
             *fences = fences.saturating_sub(1);
         }
-        let (due, later) = std::mem::take(&mut script.deferred).into_iter().partition(|(fences, _)| *fences == 0);
+        let (due, later) =
+            std::mem::take(&mut script.deferred).into_iter().partition(|(fences, _)| *fences == 0);
         script.deferred = later;
         let due: Vec<(u32, Vec<u8>)> = due;
         for (_, frame) in due {
@@ -517,7 +541,9 @@ impl<'a> Play<'a> {
         while let Some(first) = self.link.unwritten.front()
             && first.ends <= self.link.accepted
         {
-            let Some(Unwritten { offered, label, parts, .. }) = self.link.unwritten.pop_front() else { return };
+            let Some(Unwritten { offered, label, parts, .. }) = self.link.unwritten.pop_front() else {
+                return;
+            };
             if now.saturating_sub(offered) <= WROTE_SILENT_MICROS && parts.is_empty() {
                 continue;
             }
@@ -542,9 +568,12 @@ impl<'a> Play<'a> {
         }
         match self.waiting.take() {
             Some(Waiting { what: What::Fence { or_end: true, .. }, .. }) => {}
-            Some(Waiting { what: What::Fence { .. }, .. }) => self.cut_when_gone("before it answered a fence".to_owned(), now),
+            Some(Waiting { what: What::Fence { .. }, .. }) => {
+                self.cut_when_gone("before it answered a fence".to_owned(), now)
+            }
             Some(Waiting { what: What::Frame(_), label, .. }) => {
-                let what = label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
+                let what =
+                    label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
                 self.cut_when_gone(format!("before it answered {what}"), now);
             }
             Some(Waiting { what: What::Silence { .. }, .. }) | None => {}
@@ -698,11 +727,17 @@ impl<'a> Play<'a> {
         let Some(waiting) = &self.waiting else { return String::new() };
         let what = waiting.label.as_deref().unwrap_or("a fence");
         let seconds = waiting.within / 1_000_000;
-        let within = if waiting.within % 1_000_000 == 0 { format!("{seconds} s") } else { format!("{} ms", waiting.within / 1_000) };
+        let within = if waiting.within % 1_000_000 == 0 {
+            format!("{seconds} s")
+        } else {
+            format!("{} ms", waiting.within / 1_000)
+        };
         match waiting.wait {
             Wait::Start if waiting.within < self.budget.start => {
                 let start = self.budget.start / 1_000_000;
-                format!("no answer to {what} in {within}; the protocol allows {start} s: `--start-timeout {start}s` waits")
+                format!(
+                    "no answer to {what} in {within}; the protocol allows {start} s: `--start-timeout {start}s` waits"
+                )
             }
             _ => format!("no answer to {what} in {within}"),
         }
@@ -813,7 +848,8 @@ impl Playing {
     fn enter_each(&mut self, of: &str, steps: Rc<[Step]>, name: String) {
         let Some(tape) = self.captures.get(of).map(|text| Tape::scan(text.as_bytes())) else { return };
         let Ok(tape) = tape else { return };
-        let mut elements: Vec<String> = tape.root().elements().map(|element| element.raw().to_owned()).collect();
+        let mut elements: Vec<String> =
+            tape.root().elements().map(|element| element.raw().to_owned()).collect();
         elements.reverse();
         let Some(first) = elements.pop() else { return };
         drop(tape);

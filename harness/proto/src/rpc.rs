@@ -250,8 +250,12 @@ mod tests {
         match classify(tape.root()) {
             Ok(Envelope::Request { id, method, .. }) => format!("request {id} {method}"),
             Ok(Envelope::Notification { method, .. }) => format!("notification {method}"),
-            Ok(Envelope::Response { id, outcome: Outcome::Result(node) }) => format!("result {id} {}", node.raw()),
-            Ok(Envelope::Response { id, outcome: Outcome::Error { code, .. } }) => format!("error {id} {code}"),
+            Ok(Envelope::Response { id, outcome: Outcome::Result(node) }) => {
+                format!("result {id} {}", node.raw())
+            }
+            Ok(Envelope::Response { id, outcome: Outcome::Error { code, .. } }) => {
+                format!("error {id} {code}")
+            }
             Err(fault) => fault.to_string(),
         }
     }
@@ -263,7 +267,10 @@ mod tests {
             (r#"{"id":"a","method":"a","jsonrpc":"2.0","x":[]}"#, "request \"a\" a"),
             (r#"{"jsonrpc":"2.0","id":1.0,"method":"a","params":{}}"#, "request 1.0 a"),
             (r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#, "request null a"),
-            (r#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"a"}"#, "request 12345678901234567890123 a"),
+            (
+                r#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"a"}"#,
+                "request 12345678901234567890123 a",
+            ),
             (r#"{"jsonrpc":"2.0","method":"a","params":[]}"#, "notification a"),
             (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "result 1 null"),
             (r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":""}}"#, "error 1 -1"),
@@ -273,8 +280,14 @@ mod tests {
             (r#"{"jsonrpc":2.0,"id":1,"method":"a"}"#, "jsonrpc is not \"2.0\""),
             (r#"{"jsonrpc":"2.0","id":1,"method":""}"#, "method is not a non-empty string"),
             (r#"{"jsonrpc":"2.0","id":true,"method":"a"}"#, "id is neither a number, a string nor null"),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"a","params":null}"#, "params is neither an object nor an array"),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"a","result":1}"#, "a request that carries a result or an error"),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"a","params":null}"#,
+                "params is neither an object nor an array",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"a","result":1}"#,
+                "a request that carries a result or an error",
+            ),
             (r#"{"jsonrpc":"2.0","result":1}"#, "a response without id"),
             (r#"{"jsonrpc":"2.0","id":1,"result":1,"error":null}"#, "both result and error"),
             (r#"{"jsonrpc":"2.0","id":1}"#, "neither method, result nor error"),

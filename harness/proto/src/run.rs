@@ -106,9 +106,13 @@ impl Run {
         out.text("started", &self.started);
         out.member("isolate", if self.isolate { "true" } else { "false" });
         let processes = self.processes.iter().map(|recording| {
-            let scripts = recording.scripts.iter().map(|script| quoted(script)).collect::<Vec<_>>().join(", ");
-            let set_aside =
-                recording.set_aside.as_deref().map(|why| format!(", \"setAside\": {}", quoted(why))).unwrap_or_default();
+            let scripts =
+                recording.scripts.iter().map(|script| quoted(script)).collect::<Vec<_>>().join(", ");
+            let set_aside = recording
+                .set_aside
+                .as_deref()
+                .map(|why| format!(", \"setAside\": {}", quoted(why)))
+                .unwrap_or_default();
             let (name, sha256) = (quoted(&recording.name), quoted(&recording.sha256));
             format!("    {{\"name\": {name}, \"sha256\": {sha256}, \"scripts\": [{scripts}]{set_aside}}}")
         });
@@ -126,7 +130,9 @@ impl Run {
             Some((_, format)) => {
                 return Err(Fault(format!("format {format} of a run; this version reads format {FORMAT}")));
             }
-            None => return Err(Fault("it does not begin with \"run\", the version of its format".to_owned())),
+            None => {
+                return Err(Fault("it does not begin with \"run\", the version of its format".to_owned()));
+            }
         }
         let json = |name: &str| root.get(name).map(|node| node.raw().to_owned());
         let provocations = root.get("provocations").into_iter().flat_map(Node::members);
@@ -137,13 +143,18 @@ impl Run {
             contract_sha256: text_of(root, "contractSha256")?,
             contract: json("contract"),
             manifest: json("manifest"),
-            provocations: provocations.map(|(name, frame)| (name.into_owned(), frame.raw().to_owned())).collect(),
+            provocations: provocations
+                .map(|(name, frame)| (name.into_owned(), frame.raw().to_owned()))
+                .collect(),
             exercised: list_of(root, "exercised")?.into_iter().collect(),
             selected: list_of(root, "selected")?.into_iter().collect(),
             seed: seed.map_err(|_| Fault("seed is no hexadecimal number of 64 bits".to_owned()))?,
             workspace: text_of(root, "workspace")?,
             argv: list_of(root, "argv")?,
-            executable_sha256: root.get("executableSha256").map(|_| text_of(root, "executableSha256")).transpose()?,
+            executable_sha256: root
+                .get("executableSha256")
+                .map(|_| text_of(root, "executableSha256"))
+                .transpose()?,
             withheld: list_of(root, "withheld")?,
             platform: text_of(root, "platform")?,
             started: text_of(root, "started")?,
@@ -241,7 +252,12 @@ mod tests {
             started: "2026-01-01T00:00:00Z".into(),
             isolate: true,
             processes: vec![
-                Recording { name: "001-a".into(), sha256: "ef".into(), scripts: texts(&["a"]), set_aside: None },
+                Recording {
+                    name: "001-a".into(),
+                    sha256: "ef".into(),
+                    scripts: texts(&["a"]),
+                    set_aside: None,
+                },
                 Recording { name: "002-b".into(), set_aside: Some("because".into()), ..Recording::default() },
             ],
         }

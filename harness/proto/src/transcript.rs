@@ -217,7 +217,8 @@ pub enum Payload<'a> {
 impl<'a> Payload<'a> {
     /// The form for these bytes.
     pub fn of(bytes: &'a [u8]) -> Self {
-        let padded = bytes.first().is_none_or(u8::is_ascii_whitespace) || bytes.last().is_none_or(u8::is_ascii_whitespace);
+        let padded = bytes.first().is_none_or(u8::is_ascii_whitespace)
+            || bytes.last().is_none_or(u8::is_ascii_whitespace);
         match std::str::from_utf8(bytes) {
             Ok(text) if !padded && Tape::scan(bytes).is_ok() => Self::Json(Cow::Borrowed(text)),
             Ok(text) => Self::Text(Cow::Borrowed(text)),
@@ -531,7 +532,10 @@ pub fn read(line: &[u8]) -> Result<Record<'_>, Fault> {
     if let Some(format) = root.get("transcript") {
         return match format.as_u64() {
             Some(FORMAT) => Ok(Record::Header { process: Cow::Owned(text_of(root, "process")?) }),
-            _ => Err(Fault(format!("format {} of a transcript; this version reads format {FORMAT}", format.raw()))),
+            _ => Err(Fault(format!(
+                "format {} of a transcript; this version reads format {FORMAT}",
+                format.raw()
+            ))),
         };
     }
     if root.get("end").is_some() {
@@ -547,7 +551,9 @@ pub fn read(line: &[u8]) -> Result<Record<'_>, Fault> {
     };
     let kind = match read_kind(root)? {
         Some(kind) => kind,
-        None => Kind::Unknown(Cow::Borrowed(std::str::from_utf8(line).map_err(|_| Fault("not UTF-8".to_owned()))?)),
+        None => Kind::Unknown(Cow::Borrowed(
+            std::str::from_utf8(line).map_err(|_| Fault("not UTF-8".to_owned()))?,
+        )),
     };
     Ok(Record::Event(Event { t, link, kind }))
 }
@@ -606,9 +612,9 @@ fn read_kind(root: Node<'_>) -> Result<Option<Kind<'static>>, Fault> {
         "tail" => Kind::Tail { from: side_of(body)?, payload: read_payload(body)? },
         "wrote" => Kind::Wrote {
             label: optional_text(body, "as")?,
-            parts: body.get("parts").map_or_else(Vec::new, |parts| {
-                parts.elements().filter_map(|part| part.as_u64()).collect()
-            }),
+            parts: body
+                .get("parts")
+                .map_or_else(Vec::new, |parts| parts.elements().filter_map(|part| part.as_u64()).collect()),
         },
         "broken" => Kind::Broken,
         "killed" => Kind::Killed,

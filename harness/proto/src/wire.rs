@@ -127,7 +127,11 @@ mod tests {
     fn check(limit: usize, chunks: &[&str], expected: &[&str], tail: &str) {
         let chunks: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.as_bytes()).collect();
         let (seen, rest) = lines(limit, &chunks);
-        assert_eq!((seen.as_slice(), rest.as_str()), (expected.map_to_owned().as_slice(), tail), "{chunks:?}");
+        assert_eq!(
+            (seen.as_slice(), rest.as_str()),
+            (expected.map_to_owned().as_slice(), tail),
+            "{chunks:?}"
+        );
     }
 
     trait MapToOwned {

@@ -34,7 +34,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
     select::required(suite, Side::Guest, &args.judging)?;
     let command = command(args)?;
     let manifest = args.manifest.as_deref().map(manifest).transpose()?;
-    let provocations = args.provoke.as_deref().map(|path| provoke::read(path, suite)).transpose()?.unwrap_or_default();
+    let provocations =
+        args.provoke.as_deref().map(|path| provoke::read(path, suite)).transpose()?.unwrap_or_default();
     let exercised = exercised(suite, &args.exercise)?;
     let seed = match args.seed {
         Some(seed) => seed,
@@ -110,7 +111,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
         Err(RecordFault::Spawn(fault)) => {
             return Err(Fault { code: exit::NOT_STARTED, says: fault.to_string() });
         }
-        Err(fault @ RecordFault::Disk { .. }) => Some(Fault { code: exit::NOT_WRITTEN, says: fault.to_string() }),
+        Err(fault @ RecordFault::Disk { .. }) => {
+            Some(Fault { code: exit::NOT_WRITTEN, says: fault.to_string() })
+        }
         Err(fault @ RecordFault::Links(_)) => Some(Fault { code: exit::OURS, says: fault.to_string() }),
     };
     let forced = forced.or_else(|| {
@@ -124,7 +127,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
 
 fn command(args: &CheckArgs) -> Result<Vec<OsString>, Fault> {
     if args.command.is_empty() {
-        let says = format!("no command to check: `sidecert check guest --suite {} -- COMMAND`", args.suite.name);
+        let says =
+            format!("no command to check: `sidecert check guest --suite {} -- COMMAND`", args.suite.name);
         return Err(Fault::usage(says));
     }
     Ok(args.command.clone())
@@ -133,7 +137,8 @@ fn command(args: &CheckArgs) -> Result<Vec<OsString>, Fault> {
 fn wrapped(args: &CheckArgs, command: &[OsString]) -> Result<Vec<OsString>, Fault> {
     let Some(wrap) = &args.wrap else { return Ok(command.to_vec()) };
     let words = shlex::split(wrap).filter(|words| !words.is_empty());
-    let words = words.ok_or_else(|| Fault::usage("--wrap is no command: a quote is not closed, or it is empty"))?;
+    let words =
+        words.ok_or_else(|| Fault::usage("--wrap is no command: a quote is not closed, or it is empty"))?;
     Ok(words.into_iter().map(OsString::from).chain(command.iter().cloned()).collect())
 }
 
@@ -229,11 +234,16 @@ impl Folder {
         match fs::read_dir(path) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
-                    let says = format!("--record {}: the folder is not empty; a run needs one of its own", path.display());
+                    let says = format!(
+                        "--record {}: the folder is not empty; a run needs one of its own",
+                        path.display()
+                    );
                     return Err(Fault::usage(says));
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path).map_err(fault)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(path).map_err(fault)?
+            }
             Err(error) => return Err(Fault::usage(format!("--record {}: {error}", path.display()))),
         }
         Ok(Self::Theirs(path.to_owned()))

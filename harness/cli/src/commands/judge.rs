@@ -31,8 +31,9 @@ const AFTER: u64 = 2;
 /// Judges the run in a folder.
 pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
     let run = read(&args.run)?;
-    let suite = sidecert_cases::suite(&run.suite)
-        .ok_or_else(|| Fault::usage(format!("{}: this version has no suite {:?}", args.run.display(), run.suite)))?;
+    let suite = sidecert_cases::suite(&run.suite).ok_or_else(|| {
+        Fault::usage(format!("{}: this version has no suite {:?}", args.run.display(), run.suite))
+    })?;
     // What was not played cannot be judged: the selection can only become smaller.
     let selected = select::selected(suite, Side::Guest, &args.judging)?;
     let selected: BTreeSet<String> = selected.intersection(&run.selected).cloned().collect();
@@ -97,8 +98,9 @@ pub(crate) fn report(
 
 fn contract(run: &Run, suite: &Suite) -> Result<Contract, Fault> {
     let contract = match &run.contract {
-        Some(text) => reasonix::contract::read(text.as_bytes())
-            .map_err(|fault| Fault::usage(format!("the contract of the run: {}: {}", fault.pointer, fault.says)))?,
+        Some(text) => reasonix::contract::read(text.as_bytes()).map_err(|fault| {
+            Fault::usage(format!("the contract of the run: {}: {}", fault.pointer, fault.says))
+        })?,
         None => (suite.contract)().clone(),
     };
     if contract.hash() != run.contract_sha256 {
@@ -141,7 +143,12 @@ fn counting(run: &Run) -> impl Iterator<Item = &run::Recording> {
 }
 
 /// The exit code, and the line that says why.
-fn conclude(judged: &Judged, judging: &Judging, required: &BTreeSet<String>, forced: Option<Fault>) -> (u8, String) {
+fn conclude(
+    judged: &Judged,
+    judging: &Judging,
+    required: &BTreeSet<String>,
+    forced: Option<Fault>,
+) -> (u8, String) {
     if let Some(fault) = forced {
         return (fault.code, fault.says);
     }
@@ -158,14 +165,18 @@ fn conclude(judged: &Judged, judging: &Judging, required: &BTreeSet<String>, for
         Outcome::CutShort(count) => {
             (exit::UNDECIDED, format!("nothing failed, but {count} of what is demanded could not be decided"))
         }
-        Outcome::Incomplete => (exit::UNDECIDED, "nothing failed, but the recording is incomplete".to_owned()),
+        Outcome::Incomplete => {
+            (exit::UNDECIDED, "nothing failed, but the recording is incomplete".to_owned())
+        }
     };
     let missing = judged
         .verdicts
         .iter()
         .find(|(row, verdict)| required.contains(row.id) && !matches!(verdict, Verdict::Pass { .. }));
     match missing {
-        Some((row, _)) if code == exit::OK => (exit::UNDECIDED, format!("{} is required, and did not pass", row.id)),
+        Some((row, _)) if code == exit::OK => {
+            (exit::UNDECIDED, format!("{} is required, and did not pass", row.id))
+        }
         _ => (code, says),
     }
 }
@@ -187,7 +198,8 @@ fn excerpts(folder: &Path, run: &Run, judged: &Judged) -> Result<Excerpts, Fault
         let path = folder.join(recording.file());
         let fault = |error: io::Error| Fault::usage(format!("{}: {error}", path.display()));
         let mut file = File::open(&path).map_err(fault)?;
-        let mut around = Around { number, places: &places, event: 0, before: VecDeque::new(), excerpts: &mut excerpts };
+        let mut around =
+            Around { number, places: &places, event: 0, before: VecDeque::new(), excerpts: &mut excerpts };
         let mut deframer = Deframer::new(LINE_BYTES_MAX);
         let mut chunk = vec![0; CHUNK_BYTES];
         let last = places.last().copied().unwrap_or_default() + AFTER;
@@ -251,11 +263,14 @@ fn write(report: &Report, judging: &Judging) -> Result<(), Fault> {
     let (color, width) = output::style(judging.color, stdout_taken);
     let people = terminal::render(report, terminal::Style { color, width, detail });
     // The report for people first: if a file cannot be written, they have seen what there is to see.
-    let mut failed = if stdout_taken { output::print_to_stderr(&people).err() } else { output::print(&people).err() };
+    let mut failed =
+        if stdout_taken { output::print_to_stderr(&people).err() } else { output::print(&people).err() };
     for to in &judging.report {
         let text = match to.format {
             ReportFormat::Json => json::render(report),
-            ReportFormat::Terminal => terminal::render(report, terminal::Style { color: false, width, detail }),
+            ReportFormat::Terminal => {
+                terminal::render(report, terminal::Style { color: false, width, detail })
+            }
         };
         let written = match &to.path {
             Some(path) => output::write_file(path, &text),

@@ -36,7 +36,9 @@ fn merged(suites: &[&Suite], list: fn(&Suite) -> Vec<Value>) -> Vec<Value> {
     for suite in suites {
         for mut entry in list(suite) {
             let same = all.iter_mut().find(|known| {
-                known.as_object().is_some_and(|known| known.iter().all(|(name, value)| name == "suites" || entry[name] == *value))
+                known.as_object().is_some_and(|known| {
+                    known.iter().all(|(name, value)| name == "suites" || entry[name] == *value)
+                })
             });
             match same.and_then(|known| known["suites"].as_array_mut()) {
                 Some(suites) => suites.push(suite.name.into()),
@@ -130,7 +132,8 @@ fn table(columns: &[&str], rows: &[Value]) -> String {
         .collect();
     let mut text = String::new();
     for line in lines {
-        let padded = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect::<Vec<_>>();
+        let padded =
+            line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect::<Vec<_>>();
         text.push_str(padded.join("  ").trim_end());
         text.push('\n');
     }

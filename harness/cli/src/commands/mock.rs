@@ -12,7 +12,9 @@ use crate::select::closest;
 pub(crate) fn run(suite: &'static Suite, flaw: Option<&str>) -> Result<u8, Fault> {
     let flaw = flaw.map(|name| {
         flaws(suite).find(|flaw| flaw.name == name).ok_or_else(|| {
-            let hint = closest(name, flaws(suite).map(|flaw| flaw.name)).map(|it| format!(", but {it}")).unwrap_or_default();
+            let hint = closest(name, flaws(suite).map(|flaw| flaw.name))
+                .map(|it| format!(", but {it}"))
+                .unwrap_or_default();
             let list = format!("`sidecert list flaws --suite {}` shows all", suite.name);
             Fault::usage(format!("{} has no flaw {name:?}{hint}; {list}", suite.name))
         })
@@ -26,7 +28,9 @@ pub(crate) fn run(suite: &'static Suite, flaw: Option<&str>) -> Result<u8, Fault
     let mut mock = Mock::guest(suite, (suite.contract)(), features, flaw.transpose()?);
     let ours = |says: String| Fault { code: exit::OURS, says };
     let stop = stop::listen().map_err(|error| ours(format!("no signals can be heard: {error}")))?;
-    let links = Links::stdio().map_err(|error| ours(format!("standard input and output are not usable: {error}")))?;
-    let ended = drive_here(&mut mock, links, stop, &mut |_| Ok(())).map_err(|fault| ours(fault.to_string()))?;
+    let links =
+        Links::stdio().map_err(|error| ours(format!("standard input and output are not usable: {error}")))?;
+    let ended =
+        drive_here(&mut mock, links, stop, &mut |_| Ok(())).map_err(|fault| ours(fault.to_string()))?;
     Ok(ended.exit().unwrap_or(exit::INTERRUPTED))
 }

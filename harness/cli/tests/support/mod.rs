@@ -14,7 +14,8 @@ pub(crate) fn program() -> PathBuf {
 
 /// The mock guest of a suite, as a command.
 pub(crate) fn mock(suite: &str, flaw: Option<&str>) -> Vec<String> {
-    let mut command = vec![program().display().to_string(), "mock".into(), "guest".into(), "--suite".into(), suite.into()];
+    let mut command =
+        vec![program().display().to_string(), "mock".into(), "guest".into(), "--suite".into(), suite.into()];
     command.extend(flaw.into_iter().flat_map(|flaw| ["--flaw".to_owned(), flaw.to_owned()]));
     command
 }

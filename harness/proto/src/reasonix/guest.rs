@@ -96,13 +96,18 @@ impl<'c> Guest<'c> {
         match rpc::classify(root) {
             Ok(Envelope::Request { method, params, .. }) => match root.get("id") {
                 // The id is echoed as it was written: `-0` and thirty digits come back unchanged.
-                Some(id) if id.is_null() || id.is_written_as_integer() => self.asked(id.raw(), &method, params, out),
+                Some(id) if id.is_null() || id.is_written_as_integer() => {
+                    self.asked(id.raw(), &method, params, out)
+                }
                 _ => out.push(refusal(rpc::INVALID_REQUEST, &Id::Null)),
             },
             Ok(Envelope::Notification { method, .. }) => self.told(&method),
             Ok(Envelope::Response { id: Id::Integer(id), outcome }) => self.answered(id, outcome, out),
             Ok(Envelope::Response { .. }) => {}
-            Err(_) if root.get("method").is_some() && root.get("id").is_none() && root.get("jsonrpc").is_some() => {}
+            Err(_)
+                if root.get("method").is_some()
+                    && root.get("id").is_none()
+                    && root.get("jsonrpc").is_some() => {}
             Err(_) => {
                 let id = rpc::id_of(root).filter(|id| matches!(id, Id::Integer(_))).unwrap_or(Id::Null);
                 out.push(refusal(rpc::INVALID_REQUEST, &id));
@@ -151,7 +156,9 @@ impl<'c> Guest<'c> {
         match params {
             Some(params) => {
                 validator.check(params).is_none()
-                    || (self.features.lenient && params.get("event").is_some() && params.get("timeoutMillis").is_none())
+                    || (self.features.lenient
+                        && params.get("event").is_some()
+                        && params.get("timeoutMillis").is_none())
             }
             None => Tape::scan(b"{}").is_ok_and(|empty| validator.check(empty.root()).is_none()),
         }
@@ -192,7 +199,8 @@ impl<'c> Guest<'c> {
         let list = |name: &str| manifest.and_then(|manifest| manifest.get(name)).map_or("[]", Node::raw);
         let allows = |capability: &str| {
             let capabilities = manifest.and_then(|manifest| manifest.get("capabilities"));
-            capabilities.is_some_and(|all| all.elements().any(|it| it.as_str().as_deref() == Some(capability)))
+            capabilities
+                .is_some_and(|all| all.elements().any(|it| it.as_str().as_deref() == Some(capability)))
         };
         let mut result = format!(
             r#"{{"protocolVersion":"{}","name":"{}","version":"0.1.0","stateSchemaVersion":1,"subscriptions":{},"replaces":[]"#,
@@ -214,7 +222,10 @@ impl<'c> Guest<'c> {
         if !self.features.providers {
             return String::new();
         }
-        format!(r#"{{"ref":"plugin/{}/sample/echo","model":"echo","inputPerMillion":0.5}}"#, self.features.name)
+        format!(
+            r#"{{"ref":"plugin/{}/sample/echo","model":"echo","inputPerMillion":0.5}}"#,
+            self.features.name
+        )
     }
 
     fn intercept(
@@ -223,13 +234,19 @@ impl<'c> Guest<'c> {
         params: Option<Node<'_>>,
         out: &mut Vec<Said>,
     ) -> Option<Result<String, String>> {
-        let mut descriptors = params.and_then(|params| params.get("externalized")).into_iter().flat_map(Node::elements);
+        let mut descriptors =
+            params.and_then(|params| params.get("externalized")).into_iter().flat_map(Node::elements);
         let Some(descriptor) = descriptors.next() else { return Some(Ok(CONTINUE.to_owned())) };
         let payload = params.and_then(|params| params.get("payload"));
-        let text = |name: &str| descriptor.get(name).and_then(|it| it.as_str()).unwrap_or_default().into_owned();
-        let total = descriptor.get("totalBytes").and_then(|it| it.as_u64()).and_then(|it| usize::try_from(it).ok());
+        let text =
+            |name: &str| descriptor.get(name).and_then(|it| it.as_str()).unwrap_or_default().into_owned();
+        let total =
+            descriptor.get("totalBytes").and_then(|it| it.as_u64()).and_then(|it| usize::try_from(it).ok());
         let total = total.unwrap_or(usize::MAX);
-        if descriptors.next().is_some() || text("jsonPointer") != "/payload" || payload.is_some_and(|it| !it.is_null()) {
+        if descriptors.next().is_some()
+            || text("jsonPointer") != "/payload"
+            || payload.is_some_and(|it| !it.is_null())
+        {
             return Some(Err(self.error(reason::PROTOCOL_ERROR)));
         }
         if total > Limits::of(self.contract).content_ref_object_bytes {
@@ -269,11 +286,14 @@ impl<'c> Guest<'c> {
 
     /// Takes in a page: whether it is the last one, or `None` when it is not what was asked for.
     fn page(&self, read: &mut Read, page: Node<'_>) -> Option<bool> {
-        let number = |name: &str| page.get(name).and_then(|it| it.as_u64()).and_then(|it| usize::try_from(it).ok());
+        let number =
+            |name: &str| page.get(name).and_then(|it| it.as_u64()).and_then(|it| usize::try_from(it).ok());
         let text = |name: &str| page.get(name).and_then(|it| it.as_str()).unwrap_or_default();
         let data = BASE64.decode(text("dataBase64").as_bytes()).ok()?;
         let asked = number("offset")? == read.bytes.len() && text("contentRef") == read.reference;
-        let same = number("totalBytes")? == read.total && text("sha256") == read.sha256 && text("encoding") == "utf8";
+        let same = number("totalBytes")? == read.total
+            && text("sha256") == read.sha256
+            && text("encoding") == "utf8";
         let fits = data.len() <= Limits::of(self.contract).content_ref_chunk_bytes;
         if !asked || !same || !fits || read.bytes.len() + data.len() > read.total {
             return None;
@@ -283,7 +303,8 @@ impl<'c> Guest<'c> {
             Some(next) if next == read.bytes.len() && !data.is_empty() => Some(false),
             Some(_) => None,
             None => {
-                let whole = read.bytes.len() == read.total && hex(&Sha256::digest(&read.bytes)) == read.sha256;
+                let whole =
+                    read.bytes.len() == read.total && hex(&Sha256::digest(&read.bytes)) == read.sha256;
                 whole.then_some(true)
             }
         }

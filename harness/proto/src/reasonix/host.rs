@@ -112,11 +112,14 @@ fn expectation(setting: &Setting<'_>) -> String {
     let runtime = manifest.as_ref().and_then(|tape| tape.root().get("runtime"));
     let list = |name: &str, otherwise: Vec<String>| match (setting.manifest, runtime) {
         (None, _) => format!("[{}]", otherwise.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(",")),
-        (Some(_), runtime) => {
-            runtime.and_then(|runtime| runtime.get(name)).map_or_else(|| "[]".to_owned(), |list| list.raw().to_owned())
-        }
+        (Some(_), runtime) => runtime
+            .and_then(|runtime| runtime.get(name))
+            .map_or_else(|| "[]".to_owned(), |list| list.raw().to_owned()),
     };
-    let slots = SLOTS.iter().map(|slot| (*slot).to_owned()).chain(["tool:sample".to_owned(), "provider:sample/model".to_owned()]);
+    let slots = SLOTS
+        .iter()
+        .map(|slot| (*slot).to_owned())
+        .chain(["tool:sample".to_owned(), "provider:sample/model".to_owned()]);
     let mut text = format!(
         r#"{{"intercepts":{},"replaces":{},"capabilities":{}"#,
         list("intercepts", setting.contract.events.clone()),
@@ -161,17 +164,27 @@ impl<'c> Host<'c> {
 
     fn serve(&self, method: &str, params: Option<Node<'_>>) -> Result<String, String> {
         let known = matches!(method, contract::CONTENT_READ | contract::UI_PUBLISH | contract::UI_REQUEST);
-        if !known || !self.contract.has(Fact::Method(match method {
-            contract::CONTENT_READ => contract::CONTENT_READ,
-            contract::UI_PUBLISH => contract::UI_PUBLISH,
-            _ => contract::UI_REQUEST,
-        })) {
+        if !known
+            || !self.contract.has(Fact::Method(match method {
+                contract::CONTENT_READ => contract::CONTENT_READ,
+                contract::UI_PUBLISH => contract::UI_PUBLISH,
+                _ => contract::UI_REQUEST,
+            }))
+        {
             return Err(error(self.contract, reason::UNKNOWN_METHOD));
         }
-        let fits = self.contract.params_validator(method).zip(params).is_some_and(|(it, params)| it.check(params).is_none());
-        let Some(params) = params.filter(|_| fits) else { return Err(error(self.contract, reason::INVALID_PARAMS)) };
+        let fits = self
+            .contract
+            .params_validator(method)
+            .zip(params)
+            .is_some_and(|(it, params)| it.check(params).is_none());
+        let Some(params) = params.filter(|_| fits) else {
+            return Err(error(self.contract, reason::INVALID_PARAMS));
+        };
         match method {
-            contract::CONTENT_READ => self.page(params).ok_or_else(|| error(self.contract, reason::CONTENT_REF_EXPIRED)),
+            contract::CONTENT_READ => {
+                self.page(params).ok_or_else(|| error(self.contract, reason::CONTENT_REF_EXPIRED))
+            }
             contract::UI_PUBLISH => Ok(r#"{"accepted":true}"#.to_owned()),
             _ => Ok(r#"{"cancelled":true}"#.to_owned()),
         }
@@ -187,7 +200,8 @@ impl<'c> Host<'c> {
 impl Peer for Host<'_> {
     fn fence(&mut self, id: i64) -> Vec<u8> {
         // To cancel a stream that never was does nothing and is always answered.
-        crate::script::request(&id.to_string(), contract::STREAM_CANCEL, r#"{"streamId":"sidecert-fence"}"#).into_bytes()
+        crate::script::request(&id.to_string(), contract::STREAM_CANCEL, r#"{"streamId":"sidecert-fence"}"#)
+            .into_bytes()
     }
 
     fn meet(&mut self, frame: &Envelope<'_>, claimed: bool, out: &mut Vec<Vec<u8>>) {
@@ -199,10 +213,13 @@ impl Peer for Host<'_> {
             }
             Envelope::Request { id, method, params } if !claimed => {
                 let id = written(id);
-                out.push(match self.serve(method, *params) {
-                    Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
-                    Err(error) => format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#),
-                }.into_bytes());
+                out.push(
+                    match self.serve(method, *params) {
+                        Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
+                        Err(error) => format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#),
+                    }
+                    .into_bytes(),
+                );
             }
             _ => {}
         }
@@ -237,7 +254,12 @@ pub fn padded_request(id: i64, bytes: usize) -> Outgoing {
     );
     let tail = "\"}";
     let count = bytes.saturating_sub(head.len() + tail.len()) as u64;
-    Outgoing::Payload(crate::transcript::Payload::Fill { head: head.into(), byte: b'x', count, tail: tail.into() })
+    Outgoing::Payload(crate::transcript::Payload::Fill {
+        head: head.into(),
+        byte: b'x',
+        count,
+        tail: tail.into(),
+    })
 }
 
 /// A template for a conforming request with these params.

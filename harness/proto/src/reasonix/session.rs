@@ -86,7 +86,11 @@ impl<'c> Session<'c> {
             }
         }
         let by_name = |validator: fn(&'c Contract, &str) -> Option<&'c Validator>| {
-            contract.methods.keys().filter_map(|name| Some((name.as_str(), validator(contract, name)?))).collect()
+            contract
+                .methods
+                .keys()
+                .filter_map(|name| Some((name.as_str(), validator(contract, name)?)))
+                .collect()
         };
         Self {
             phase: Phase::Opening,
@@ -146,7 +150,9 @@ impl<'c> Session<'c> {
                 misplaced(frame.method, Side::Host, MethodKind::Notification, method)
                     .or_else(|| self.params_fault(method, *params))
             }
-            Ok(Envelope::Response { outcome: Outcome::Result(result), .. }) => self.result_fault(frame, *result),
+            Ok(Envelope::Response { outcome: Outcome::Result(result), .. }) => {
+                self.result_fault(frame, *result)
+            }
             Ok(Envelope::Response { .. }) => None,
         }
     }
@@ -206,14 +212,17 @@ impl<'c> Session<'c> {
         if self.refusable > 0 {
             self.refusable -= 1;
         } else if self.notified {
-            notes.broken(&NOTIFICATIONS_UNANSWERED, || format!("{what}, with nothing but notifications to answer"));
+            notes.broken(&NOTIFICATIONS_UNANSWERED, || {
+                format!("{what}, with nothing but notifications to answer")
+            });
         }
     }
 
     fn content_read(&self, params: Option<Node<'_>>, notes: &mut Notes<'_>) {
         let Some(params) = params else { return };
         let reference = params.get("contentRef").and_then(|it| it.as_str());
-        let (Some(reference), Some(offset)) = (reference, params.get("offset").and_then(|it| it.as_u64())) else {
+        let (Some(reference), Some(offset)) = (reference, params.get("offset").and_then(|it| it.as_u64()))
+        else {
             return;
         };
         match self.given.get(&*reference) {
@@ -229,7 +238,12 @@ impl<'c> Session<'c> {
 
     /// Remembers the references that a frame of the host gives.
     fn remember(&mut self, frame: &Framed<'_, 'c>) {
-        let given = frame.envelope.as_ref().ok().and_then(Envelope::params).and_then(|params| params.get("externalized"));
+        let given = frame
+            .envelope
+            .as_ref()
+            .ok()
+            .and_then(Envelope::params)
+            .and_then(|params| params.get("externalized"));
         for descriptor in given.into_iter().flat_map(Node::elements) {
             let reference = descriptor.get("contentRef").and_then(|it| it.as_str());
             let total = descriptor.get("totalBytes").and_then(|it| it.as_u64());
@@ -257,7 +271,8 @@ impl<'c> Session<'c> {
     }
 
     fn integers(&self, value: Node<'_>, notes: &mut Notes<'_>) {
-        let odd = value.walk().any(|(_, node)| node.kind() == JsonKind::Number && !node.is_written_as_integer());
+        let odd =
+            value.walk().any(|(_, node)| node.kind() == JsonKind::Number && !node.is_written_as_integer());
         if !odd {
             return notes.kept(&INTEGERS_WRITTEN);
         }
@@ -273,7 +288,8 @@ impl<'c> Session<'c> {
                     continue;
                 }
                 if self.integers.contains(&*name) && member.is_integer() && !member.is_written_as_integer() {
-                    return notes.broken(&INTEGERS_WRITTEN, || format!("{name} written as {}", short(member.raw())));
+                    return notes
+                        .broken(&INTEGERS_WRITTEN, || format!("{name} written as {}", short(member.raw())));
                 }
                 if matches!(member.kind(), JsonKind::Object | JsonKind::Array) {
                     open.push(member);
@@ -289,8 +305,11 @@ impl<'c> Observer<'c> for Session<'c> {
         match &moment.what {
             Happened::Frame(frame) => self.frame(frame, notes),
             Happened::Line { from: Side::Guest, fault } if self.phase != Phase::Open => {
-                let fault = fault.as_ref().map(ToString::to_string).unwrap_or_else(|| "white space".to_owned());
-                notes.broken(&SILENT_BEFORE_INITIALIZED, || format!("a line that is no frame ({fault}) before initialized"));
+                let fault =
+                    fault.as_ref().map(ToString::to_string).unwrap_or_else(|| "white space".to_owned());
+                notes.broken(&SILENT_BEFORE_INITIALIZED, || {
+                    format!("a line that is no frame ({fault}) before initialized")
+                });
             }
             Happened::Line { from: Side::Host, .. } => self.refusable += 1,
             // After a silence nobody is still about to refuse what came before it.

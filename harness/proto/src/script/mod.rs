@@ -235,14 +235,20 @@ impl Script {
     #[must_use]
     pub fn request(self, label: &str, method: &str, params: &str) -> Self {
         let frame = request(&format!(r#"{{"$id":"{label}"}}"#), method, params);
-        self.step(Step::Send { label: Some(label.to_owned()), frame: Outgoing::Template(Template::new(frame)) })
+        self.step(Step::Send {
+            label: Some(label.to_owned()),
+            frame: Outgoing::Template(Template::new(frame)),
+        })
     }
 
     /// Sends a conforming notification.
     #[must_use]
     pub fn notify(self, label: &str, method: &str, params: &str) -> Self {
         let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
-        self.step(Step::Send { label: Some(label.to_owned()), frame: Outgoing::Template(Template::new(frame)) })
+        self.step(Step::Send {
+            label: Some(label.to_owned()),
+            frame: Outgoing::Template(Template::new(frame)),
+        })
     }
 
     /// Sends JSON that is wrong on purpose, and says what makes it wrong.

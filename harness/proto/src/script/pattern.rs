@@ -80,9 +80,11 @@ impl Pattern {
             return Err(format!("a pattern nests deeper than {DEPTH_MAX}"));
         }
         match node.kind() {
-            Kind::Array => {
-                node.elements().map(|element| Self::read_at(element, depth + 1)).collect::<Result<_, _>>().map(Self::Elements)
-            }
+            Kind::Array => node
+                .elements()
+                .map(|element| Self::read_at(element, depth + 1))
+                .collect::<Result<_, _>>()
+                .map(Self::Elements),
             Kind::Object => match node.members().next() {
                 Some((name, value)) if name.starts_with('$') => Self::read_matcher(&name, value, node, depth),
                 _ => node
@@ -96,7 +98,9 @@ impl Pattern {
     }
 
     fn read_matcher(name: &str, value: Node<'_>, whole: Node<'_>, depth: usize) -> Result<Self, String> {
-        let text = || value.as_str().map(std::borrow::Cow::into_owned).ok_or_else(|| format!("{name} takes a string"));
+        let text = || {
+            value.as_str().map(std::borrow::Cow::into_owned).ok_or_else(|| format!("{name} takes a string"))
+        };
         Ok(match name {
             "$any" => Self::Any,
             "$absent" => Self::Absent,
@@ -179,7 +183,13 @@ impl Pattern {
         matched
     }
 
-    fn test(&self, node: Option<Node<'_>>, ids: &BTreeMap<String, i64>, kept: &Captures, fresh: &mut Captures) -> bool {
+    fn test(
+        &self,
+        node: Option<Node<'_>>,
+        ids: &BTreeMap<String, i64>,
+        kept: &Captures,
+        fresh: &mut Captures,
+    ) -> bool {
         let Some(node) = node else { return *self == Self::Absent };
         match self {
             Self::Any => true,
@@ -190,14 +200,21 @@ impl Pattern {
             Self::Elements(wanted) => {
                 node.kind() == Kind::Array
                     && node.len() == wanted.len()
-                    && wanted.iter().zip(node.elements()).all(|(wanted, it)| wanted.test(Some(it), ids, kept, fresh))
+                    && wanted
+                        .iter()
+                        .zip(node.elements())
+                        .all(|(wanted, it)| wanted.test(Some(it), ids, kept, fresh))
             }
             Self::Members(wanted) => {
                 node.kind() == Kind::Object
                     && wanted.iter().all(|(name, wanted)| wanted.test(node.get(name), ids, kept, fresh))
             }
-            Self::Id(label) => node.is_integer() && node.as_i64() == ids.get(label).copied() && ids.contains_key(label),
-            Self::Same(name) => fresh.get(name).or_else(|| kept.get(name)).is_some_and(|text| equal(node, text)),
+            Self::Id(label) => {
+                node.is_integer() && node.as_i64() == ids.get(label).copied() && ids.contains_key(label)
+            }
+            Self::Same(name) => {
+                fresh.get(name).or_else(|| kept.get(name)).is_some_and(|text| equal(node, text))
+            }
             Self::Capture(name, of) => {
                 let matched = of.test(Some(node), ids, kept, fresh);
                 if matched {
@@ -266,7 +283,11 @@ mod tests {
             ("{\"$id\":\"probe\"}", "[7, 7.0]", "[8, \"7\"]"),
             ("{\"$id\":\"other\"}", "[]", "[null, 7]"),
             ("{\"a\":{\"$absent\":true}}", "[{}, {\"b\":1}]", "[{\"a\":null}]"),
-            ("{\"a\":{\"$capture\":\"x\"},\"b\":{\"$same\":\"x\"}}", "[{\"a\":1,\"b\":1}]", "[{\"a\":1,\"b\":2}]"),
+            (
+                "{\"a\":{\"$capture\":\"x\"},\"b\":{\"$same\":\"x\"}}",
+                "[{\"a\":1,\"b\":1}]",
+                "[{\"a\":1,\"b\":2}]",
+            ),
         ] {
             let pattern = Pattern::of(pattern).unwrap();
             for (values, expected) in [(yes, true), (no, false)] {
@@ -283,7 +304,9 @@ mod tests {
     fn captures_are_kept_only_when_everything_matches() {
         let pattern = Pattern::of(r#"{"id":{"$capture":"id"},"method":"x"}"#).unwrap();
         let mut captures = Captures::new();
-        for (text, expected) in [(r#"{"id":1,"method":"y"}"#, None), (r#"{"id":2.0,"method":"x"}"#, Some("2.0"))] {
+        for (text, expected) in
+            [(r#"{"id":1,"method":"y"}"#, None), (r#"{"id":2.0,"method":"x"}"#, Some("2.0"))]
+        {
             let tape = Tape::scan(text.as_bytes()).unwrap();
             pattern.matches(tape.root(), &BTreeMap::new(), &mut captures);
             assert_eq!(captures.get("id").map(String::as_str), expected);

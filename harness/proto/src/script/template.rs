@@ -58,7 +58,9 @@ impl Template {
                     });
                     out.extend_from_slice(id.to_string().as_bytes());
                 }
-                What::Capture(name) => out.extend_from_slice(captures.get(name).map_or("null", |text| text).as_bytes()),
+                What::Capture(name) => {
+                    out.extend_from_slice(captures.get(name).map_or("null", |text| text).as_bytes())
+                }
             }
             from = hole.end;
         }
@@ -95,7 +97,10 @@ mod tests {
             (r#"{"id":{"$id":"old"},"x": [ 1.0 ]}"#, r#"{"id":4,"x": [ 1.0 ]}"#),
             (r#"{"id":{"$id":"new"},"again":{"$id":"new"}}"#, r#"{"id":7,"again":7}"#),
             (r#"{"r":{"$capture":"page"},"n":{"$capture":"none"}}"#, r#"{"r":{"a": 1},"n":null}"#),
-            (r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#, r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#),
+            (
+                r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#,
+                r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#,
+            ),
             ("{not json {\"$id\":\"old\"}", "{not json {\"$id\":\"old\"}"),
         ] {
             let out = Template::new(text).render(&mut ids, &mut next, &captures);

@@ -77,7 +77,8 @@ impl Script {
                 Some(script) => script.steps.push(read_step(root, 0).map_err(|says| fault(None, says))?),
             }
         }
-        let missing = || ScriptFault { line: 1, column: None, says: "no {\"script\":NAME,\"format\":1}".to_owned() };
+        let missing =
+            || ScriptFault { line: 1, column: None, says: "no {\"script\":NAME,\"format\":1}".to_owned() };
         script.ok_or_else(missing)
     }
 }
@@ -159,7 +160,9 @@ fn write_label(out: &mut Vec<u8>, label: Option<&str>) {
 fn write_outgoing(out: &mut Vec<u8>, name: &str, frame: &Outgoing) {
     let mut form = Vec::new();
     match frame {
-        Outgoing::Template(template) => transcript::write_payload(&mut form, &Payload::of(template.text().as_bytes())),
+        Outgoing::Template(template) => {
+            transcript::write_payload(&mut form, &Payload::of(template.text().as_bytes()))
+        }
         Outgoing::Payload(payload) => transcript::write_payload(&mut form, payload),
     }
     // The form begins with the comma that it needs behind another member; here it is the first.
@@ -205,7 +208,9 @@ fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
         return Err(format!("steps nest deeper than {NESTING_MAX}"));
     }
     let first = node.members().next();
-    let Some((name, value)) = first else { return Err("a step is an object with one of its names first".to_owned()) };
+    let Some((name, value)) = first else {
+        return Err("a step is an object with one of its names first".to_owned());
+    };
     if let Some(kind) = PLAIN.iter().find(|(plain, _)| *plain == name) {
         return Ok(match (&kind.1, value.get("or")) {
             (Step::Fence { .. }, Some(_)) => Step::Fence { or_end: true },
@@ -213,7 +218,8 @@ fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
         });
     }
     let label = text(node, "as")?;
-    let number = |node: Node<'_>| node.as_u64().ok_or_else(|| format!("{} is not a whole number", node.raw()));
+    let number =
+        |node: Node<'_>| node.as_u64().ok_or_else(|| format!("{} is not a whole number", node.raw()));
     Ok(match &*name {
         "send" => Step::Send { label, frame: read_outgoing(value)? },
         "raw" => Step::Raw {
@@ -222,7 +228,8 @@ fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
             frame: read_outgoing(value)?,
         },
         "cut" => {
-            let at = value.elements().map(|at| number(at).map(|at| usize::try_from(at).unwrap_or(usize::MAX)));
+            let at =
+                value.elements().map(|at| number(at).map(|at| usize::try_from(at).unwrap_or(usize::MAX)));
             Step::Cut { at: at.collect::<Result<_, _>>()? }
         }
         "await" => Step::Await { frame: Pattern::read(value)?, within: read_within(node.get("within"))? },
@@ -265,8 +272,10 @@ fn read_reaction(node: Node<'_>) -> Result<Reaction, String> {
     let when = Pattern::read(node.get("when").ok_or("a reaction begins with when")?)?;
     let number = |name: &str| {
         let node = node.get(name);
-        node.map(|node| node.as_u64().and_then(|value| u32::try_from(value).ok()).ok_or(format!("{name} is no number")))
-            .transpose()
+        node.map(|node| {
+            node.as_u64().and_then(|value| u32::try_from(value).ok()).ok_or(format!("{name} is no number"))
+        })
+        .transpose()
     };
     let answer = node.get("answer").map(|answer| Template::new(answer.raw()));
     let reply = match (answer, number("after")?) {
@@ -290,16 +299,22 @@ mod tests {
 
     #[test]
     fn every_step_and_reaction_comes_back_as_it_was() {
-        let fill =
-            Payload::Fill { head: "{\"a\":\"".into(), byte: b'x', count: 9, tail: "\"}".into() };
+        let fill = Payload::Fill { head: "{\"a\":\"".into(), byte: b'x', count: 9, tail: "\"}".into() };
         let mut script = Script::new("all")
             .request("one", "m", r#"{"x":{"$capture":"c"}}"#)
             .raw("two", "no JSON", "{nope")
-            .step(Step::Raw { label: None, departs: "bytes".into(), frame: Outgoing::Payload(Payload::Bytes(vec![255].into())) })
+            .step(Step::Raw {
+                label: None,
+                departs: "bytes".into(),
+                frame: Outgoing::Payload(Payload::Bytes(vec![255].into())),
+            })
             .step(Step::Send { label: None, frame: Outgoing::Payload(fill) })
             .step(Step::Cut { at: vec![1, 17] })
             .answer("one")
-            .step(Step::Await { frame: Pattern::of(r#"{"a":[1,{"$type":"null"}]}"#).unwrap(), within: Within::Millis(5) })
+            .step(Step::Await {
+                frame: Pattern::of(r#"{"a":[1,{"$type":"null"}]}"#).unwrap(),
+                within: Within::Millis(5),
+            })
             .step(Step::Await { frame: Pattern::Any, within: Within::Start })
             .fence()
             .step(Step::Fence { or_end: true })
@@ -326,9 +341,15 @@ mod tests {
         let head = "{\"script\":\"x\",\"format\":1}\n";
         for (text, expected) in [
             ("", "line 1: no {\"script\":NAME,\"format\":1}"),
-            ("{\"script\":\"x\",\"format\":2}", "line 1: format is not 1, the only one that this version reads"),
+            (
+                "{\"script\":\"x\",\"format\":2}",
+                "line 1: format is not 1, the only one that this version reads",
+            ),
             (&format!("{head}\n{{\"sned\":{{}}}}"), "line 3: \"sned\" is no step"),
-            (&format!("{head}{{\"raw\":{{\"json\":1}}}}"), "line 2: raw says in \"departs\" what makes the frame wrong"),
+            (
+                &format!("{head}{{\"raw\":{{\"json\":1}}}}"),
+                "line 2: raw says in \"departs\" what makes the frame wrong",
+            ),
             (&format!("{head}{{\"when\":{{}}}}"), "line 2: a reaction has answer or never"),
         ] {
             assert_eq!(Script::read(text.as_bytes()).unwrap_err().to_string(), expected);
