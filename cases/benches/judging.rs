@@ -134,6 +134,9 @@ fn recording() -> (Vec<u8>, u64, u64) {
             kind: Kind::Frame(Frame { from, label: None, departs: None, payload }),
         });
     };
+    for text in HANDSHAKE {
+        frame(text.0, text.1, &mut writer);
+    }
     for round in 0..ROUNDS {
         for text in mix(round) {
             frame(text.0, &text.1, &mut writer);
@@ -141,6 +144,19 @@ fn recording() -> (Vec<u8>, u64, u64) {
     }
     (writer.text, frames, bytes)
 }
+
+/// What a connection begins with; a guest that spoke before it would be found out.
+const HANDSHAKE: [(Side, &str); 3] = [
+    (
+        Side::Host,
+        r#"{"jsonrpc":"2.0","id":900000000000,"method":"extension/initialize","params":{"protocolId":"reasonix.extension.v1","protocolVersion":"1","manifest":{},"session":{"sessionId":"boot-1","workspaceRoot":"/","generation":1},"capabilities":{"contentRefs":true,"uiHost":"headless","protocolVersion":"1"}}}"#,
+    ),
+    (
+        Side::Guest,
+        r#"{"jsonrpc":"2.0","id":900000000000,"result":{"protocolVersion":"1","name":"bench","version":"1","stateSchemaVersion":1}}"#,
+    ),
+    (Side::Host, r#"{"jsonrpc":"2.0","method":"extension/initialized","params":{}}"#),
+];
 
 /// Twenty frames.
 fn mix(round: u64) -> Vec<(Side, String)> {

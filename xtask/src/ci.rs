@@ -27,7 +27,7 @@ pub(crate) fn run(repository: &Repository) -> Outcome {
     // The suite over its own mocks as processes, and every stored input of the fuzzers, are among these.
     step("tests", || shown(cargo(&["test", "--locked", "--workspace"])))?;
     step("documentation", || {
-        let mut doc = cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
+        let mut doc = cargo(&["doc", "--locked", "--workspace", "--no-deps"]);
         doc.env("RUSTDOCFLAGS", "-D warnings");
         quiet(doc)
     })?;

@@ -25,10 +25,13 @@ const INPUT_SECONDS_MAX: u32 = 20;
 pub(crate) fn smoke(repository: &Repository, seconds: u64) -> Outcome {
     let workspace = repository.root.join("fuzz/targets");
     let folder = workspace.join("target");
-    // The flags stand in the workspace's own .cargo/config.toml, which cargo reads in that folder.
+    // The flags stand in the workspace's own .cargo/config.toml, which cargo reads in that folder; the environment would
+    // come before it.
     let mut build = repository.cargo();
     build.current_dir(&workspace).args(["build", "--release", "--locked", "--target-dir"]).arg(&folder);
-    build.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("CARGO_BUILD_TARGET");
+    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS", "CARGO_BUILD_TARGET"] {
+        build.env_remove(name);
+    }
     output(&mut build)?;
     let host = output(repository.command("rustc").arg("--print").arg("host-tuple"))?;
     let binaries = folder.join(host.trim()).join("release");

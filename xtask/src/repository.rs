@@ -39,14 +39,10 @@ impl Repository {
         command
     }
 
-    /// The cargo that runs us, without what it set for us alone.
+    /// The cargo that runs us.
     pub(crate) fn cargo(&self) -> Command {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-        let mut command = self.command(&cargo);
-        for name in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "RUSTFLAGS"] {
-            command.env_remove(name);
-        }
-        command
+        self.command(&cargo)
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) enum CheckTarget {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on the command line")]
 pub(crate) struct CheckArgs {
     /// What to check against.
     #[arg(long, value_parser = suite)]

@@ -1,5 +1,6 @@
 //! The same proof as in memory, on real processes: each flaw fails exactly what it names, whether tours share a process
 //! or not, and a flawless guest fails nothing, ours or the one that shares no code with us.
+#![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod support;
 

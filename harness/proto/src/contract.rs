@@ -6,12 +6,11 @@
 
 mod read;
 
+use crate::digest;
 use crate::schema::Validator;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
 /// One of the two ends of a link.
@@ -186,12 +185,7 @@ impl Contract {
 
     /// SHA-256, in lowercase hexadecimal, of the document's canonical form: compact, names sorted.
     pub fn hash(&self) -> String {
-        let digest = Sha256::digest(self.document.to_string());
-        digest.iter().fold(String::new(), |mut hex, byte| {
-            // Writing to a `String` cannot fail.
-            let _infallible = write!(hex, "{byte:02x}");
-            hex
-        })
+        digest::sha256(self.document.to_string().as_bytes())
     }
 
     /// The same contract with other limits: those named are set, the others stay. For tests that play with small ones.

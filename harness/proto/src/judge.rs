@@ -445,12 +445,10 @@ impl<'c> Judge<'c> {
         let script = process.script.as_ref().map(|slice| slice.name.clone()).unwrap_or_default();
         let number = self.judged.processes.len();
         match kind {
-            Kind::Waited { wait, label, took, within } => {
-                if self.judged.waits.len() < WAITS_MOST {
-                    let label = label.as_deref().map(str::to_owned);
-                    let (wait, took, within) = (*wait, *took, *within);
-                    self.judged.waits.push(WaitTaken { process: number, script, wait, label, took, within });
-                }
+            Kind::Waited { wait, label, took, within } if self.judged.waits.len() < WAITS_MOST => {
+                let label = label.as_deref().map(str::to_owned);
+                let (wait, took, within) = (*wait, *took, *within);
+                self.judged.waits.push(WaitTaken { process: number, script, wait, label, took, within });
             }
             Kind::TimedOut { wait, label, within } => {
                 let label = label.as_deref().map(str::to_owned);
@@ -562,24 +560,20 @@ impl<'c> Judge<'c> {
         if let Some(cut) = &cut {
             self.judged.cause.get_or_insert_with(|| cut.clone());
         }
-        self.cut.insert(slice.name.clone(), cut.clone());
         let rows: Vec<_> = self.rows_after(&slice.name).collect();
+        self.cut.insert(slice.name, cut);
         let Some(lines) = slice.lines else {
             for (row, _) in rows {
-                self.decide(
-                    row,
-                    Sight::Undecided(Why::NotMeasured("the recording of its script is too long")),
-                );
+                let why = Why::NotMeasured("the recording of its script is too long");
+                self.decide(row, Sight::Undecided(why));
             }
             return;
         };
-        let empty = BTreeSet::new();
-        let (suite, profile_rows) = (self.suite, rows);
-        let known = self.declared.clone();
-        let declared = known.as_ref().unwrap_or(&empty);
+        let suite = self.suite;
+        let declared = self.declared.clone().unwrap_or_default();
         let (sights, declares) =
-            exchange::read(&lines, slice.first, self.contract, self.target, declared, |exchange| {
-                let sights: Vec<Sight> = profile_rows.iter().map(|(_, judge)| judge(exchange)).collect();
+            exchange::read(&lines, slice.first, self.contract, self.target, &declared, |exchange| {
+                let sights: Vec<Sight> = rows.iter().map(|(_, judge)| judge(exchange)).collect();
                 let answer = exchange.answer_to(suite.declaration);
                 let declares = answer.and_then(|answer| match answer.outcome {
                     rpc::Outcome::Result(result) => Some((suite.declared)(result)),
@@ -590,7 +584,7 @@ impl<'c> Judge<'c> {
         if self.declared.is_none() {
             self.declared = declares;
         }
-        for ((row, _), sight) in profile_rows.into_iter().zip(sights) {
+        for ((row, _), sight) in rows.into_iter().zip(sights) {
             self.decide(row, sight);
         }
     }

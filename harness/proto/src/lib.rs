@@ -10,6 +10,7 @@
 
 pub mod budget;
 pub mod contract;
+pub mod digest;
 pub mod exchange;
 pub mod json;
 pub mod judge;

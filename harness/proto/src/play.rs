@@ -123,6 +123,10 @@ enum What {
 
 /// What is known of the process and the pipe to it.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own: either end may end in any order"
+)]
 struct Link {
     any_byte: bool,
     over: bool,
@@ -217,12 +221,12 @@ impl<'a> Play<'a> {
 
     fn advance(&mut self, now: Micros) {
         let Some(script) = &mut self.script else { return self.begin(now) };
-        let Some(step) = script.next_step() else {
+        let Some((steps, place)) = script.next_step() else {
             let name = std::mem::take(&mut script.name);
             self.script = None;
             return self.note(now, Kind::Ended { script: Cow::Owned(name), cut: None });
         };
-        self.step(step, now);
+        self.step(&steps, place, now);
     }
 
     fn begin(&mut self, now: Micros) {
@@ -240,8 +244,8 @@ impl<'a> Play<'a> {
         self.script = Some(Playing::new(def.name, script));
     }
 
-    fn step(&mut self, step: (Rc<[Step]>, usize), now: Micros) {
-        match &step.0[step.1] {
+    fn step(&mut self, steps: &[Step], place: usize, now: Micros) {
+        match &steps[place] {
             Step::Send { label, frame } => self.send(label.as_deref(), None, frame, now),
             Step::Raw { label, departs, frame } => self.send(label.as_deref(), Some(departs), frame, now),
             Step::Cut { at } => self.with_script(|script| script.cut_at.clone_from(at)),
@@ -567,16 +571,15 @@ impl<'a> Play<'a> {
             return;
         }
         match self.waiting.take() {
-            Some(Waiting { what: What::Fence { or_end: true, .. }, .. }) => {}
-            Some(Waiting { what: What::Fence { .. }, .. }) => {
-                self.cut_when_gone("before it answered a fence".to_owned(), now)
+            Some(Waiting { what: What::Fence { or_end: false, .. }, .. }) => {
+                self.cut_when_gone("before it answered a fence".to_owned(), now);
             }
             Some(Waiting { what: What::Frame(_), label, .. }) => {
                 let what =
                     label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
                 self.cut_when_gone(format!("before it answered {what}"), now);
             }
-            Some(Waiting { what: What::Silence { .. }, .. }) | None => {}
+            Some(Waiting { what: What::Fence { .. } | What::Silence { .. }, .. }) | None => {}
             other => self.waiting = other,
         }
     }

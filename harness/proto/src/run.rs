@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::json::{self, Node, Tape};
+use crate::json::{self, Node, Tape, quoted};
 
 /// The version of the format.
 pub const FORMAT: u64 = 1;
@@ -209,12 +209,6 @@ impl Out {
         let list = of.map(|text| quoted(text)).collect::<Vec<_>>().join(", ");
         self.member(name, &format!("[{list}]"));
     }
-}
-
-fn quoted(text: &str) -> String {
-    let mut out = Vec::new();
-    json::write_str(&mut out, text);
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn text_of(of: Node<'_>, name: &str) -> Result<String, Fault> {

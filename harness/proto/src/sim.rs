@@ -122,7 +122,7 @@ fn tick(play: &mut dyn Machine, target: &mut dyn Machine, alive: bool, now: Micr
 /// A whole run in memory: every process of `scripts` against a fresh target of `target`. Gives the recordings, in order.
 pub fn rehearse<'c>(
     suite: &'static Suite,
-    setting: Setting<'c>,
+    setting: Setting<'_>,
     scripts: &[&'static ScriptDef],
     isolate: bool,
     target: &mut dyn FnMut() -> Box<dyn Machine + 'c>,

@@ -16,10 +16,10 @@ use std::{
     thread,
 };
 
-use sha2::{Digest as _, Sha256};
 use sidecert_proto::{
     budget::Budget,
     contract::Side,
+    digest::Digest,
     judge::Judge,
     play::Play,
     run::Recording,
@@ -237,7 +237,7 @@ struct Played {
 fn play(order: &Order<'_>, task: &Task) -> Result<Played, RecordFault> {
     let path = order.folder.join(format!("{}.ndjson", task.name));
     let disk = |error| RecordFault::Disk { path: path.clone(), error };
-    let mut sink = Sink { file: create(&path).map_err(disk)?, hash: Sha256::new() };
+    let mut sink = Sink { file: create(&path).map_err(disk)?, digest: Digest::default() };
     let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
     let mut play = Play::new(
         &task.name,
@@ -257,7 +257,7 @@ fn play(order: &Order<'_>, task: &Task) -> Result<Played, RecordFault> {
         Err(DriveFault::Links(error)) => return Err(RecordFault::Links(error)),
     }
     sink.drain(play.record()).map_err(disk)?;
-    let sha256 = sink.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = sink.digest.finish();
     let scripts = task.plan.iter().map(|script| script.name.to_owned()).collect();
     let recording = Recording { name: task.name.clone(), sha256, scripts, set_aside: None };
     let opened = play.cut_in() != Some(order.suite.opening.name);
@@ -285,13 +285,13 @@ fn create(path: &Path) -> io::Result<File> {
 /// A file, and the hash of what went into it.
 struct Sink {
     file: File,
-    hash: Sha256,
+    digest: Digest,
 }
 
 impl Sink {
     fn drain(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
         self.file.write_all(text)?;
-        self.hash.update(&text);
+        self.digest.update(text);
         text.clear();
         Ok(())
     }

@@ -8,9 +8,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use sha2::{Digest as _, Sha256};
 use sidecert_proto::budget::Budget;
 use sidecert_proto::contract::Side;
+use sidecert_proto::digest::Digest;
 use sidecert_proto::json::{Kind, Tape};
 use sidecert_proto::run::{self, Run};
 use sidecert_proto::script::Setting;
@@ -203,14 +203,14 @@ fn sha256(program: &OsStr) -> Option<String> {
         std::env::split_paths(&folders).map(|folder| folder.join(path)).find(|path| path.is_file())
     };
     let mut file = File::open(found?).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
-    let mut hash = Sha256::new();
-    io::copy(&mut file, &mut HashWriter(&mut hash)).ok()?;
-    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let mut digest = Digest::default();
+    io::copy(&mut file, &mut DigestWriter(&mut digest)).ok()?;
+    Some(digest.finish())
 }
 
-struct HashWriter<'a>(&'a mut Sha256);
+struct DigestWriter<'a>(&'a mut Digest);
 
-impl io::Write for HashWriter<'_> {
+impl io::Write for DigestWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())
@@ -242,7 +242,7 @@ impl Folder {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(path).map_err(fault)?
+                fs::create_dir_all(path).map_err(fault)?;
             }
             Err(error) => return Err(Fault::usage(format!("--record {}: {error}", path.display()))),
         }

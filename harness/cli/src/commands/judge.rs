@@ -6,7 +6,8 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use sidecert_proto::contract::{Contract, Side};
-use sidecert_proto::judge::{Judge, Judged, Outcome};
+use sidecert_proto::digest::Digest;
+use sidecert_proto::judge::{Judge, Judged, Outcome, RecordingFault};
 use sidecert_proto::reasonix;
 use sidecert_proto::run::{self, Run};
 use sidecert_proto::script::Setting;
@@ -122,19 +123,30 @@ fn judged(
 ) -> Result<Judged, Fault> {
     let mut judge = Judge::new(suite, Side::Guest, judging.profile.into(), setting, selected);
     let mut chunk = vec![0; CHUNK_BYTES];
-    for recording in counting(run) {
+    let mut changed = Vec::new();
+    for (process, recording) in counting(run).enumerate() {
         judge.begin(&recording.name);
+        let mut digest = Digest::default();
         let path = folder.join(recording.file());
         let fault = |error: io::Error| Fault::usage(format!("{}: {error}", path.display()));
         let mut file = File::open(&path).map_err(fault)?;
         loop {
             match file.read(&mut chunk).map_err(fault)? {
                 0 => break,
-                read => judge.read(&chunk[..read]),
+                read => {
+                    digest.update(&chunk[..read]);
+                    judge.read(&chunk[..read]);
+                }
             }
         }
+        if digest.finish() != recording.sha256 {
+            let says = "it is not what was recorded: its SHA-256 is another".to_owned();
+            changed.push(RecordingFault { process, line: 1, says });
+        }
     }
-    Ok(judge.finish())
+    let mut judged = judge.finish();
+    judged.faults.extend(changed);
+    Ok(judged)
 }
 
 /// The recordings that count.

@@ -40,12 +40,11 @@ fn merged(suites: &[&Suite], list: fn(&Suite) -> Vec<Value>) -> Vec<Value> {
                     known.iter().all(|(name, value)| name == "suites" || entry[name] == *value)
                 })
             });
-            match same.and_then(|known| known["suites"].as_array_mut()) {
-                Some(suites) => suites.push(suite.name.into()),
-                None => {
-                    entry["suites"] = json!([suite.name]);
-                    all.push(entry);
-                }
+            if let Some(suites) = same.and_then(|known| known["suites"].as_array_mut()) {
+                suites.push(suite.name.into());
+            } else {
+                entry["suites"] = json!([suite.name]);
+                all.push(entry);
             }
         }
     }

@@ -1,4 +1,5 @@
 //! Running the program as a user does.
+#![expect(clippy::unwrap_used, reason = "a test may")]
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::ffi::OsStr;

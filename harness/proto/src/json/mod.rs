@@ -16,7 +16,7 @@ mod validate;
 pub use fault::{Fault, FaultKind};
 pub use node::{EffectiveMembers, Elements, Kind, Members, Node, Walk};
 pub use slot::Slots;
-pub use strings::write_str;
+pub use strings::{quoted, write_str};
 pub use validate::{ArrayView, ObjectView, TapeJson, WrittenNumber};
 
 /// The deepest value that [`Node::to_value`] takes out of a tape: what `serde_json` reads by default.

@@ -8,6 +8,13 @@ pub fn write_str(out: &mut Vec<u8>, text: &str) {
     let _infallible = serde_json::to_writer(out, text);
 }
 
+/// `text` as a JSON string.
+pub fn quoted(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    write_str(&mut out, text);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// What the escapes in `written`, a JSON string without its quotes, stand for. A surrogate without its other half
 /// becomes U+FFFD.
 pub(super) fn unescape(written: &str) -> Cow<'_, str> {

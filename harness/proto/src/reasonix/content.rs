@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use sha2::{Digest, Sha256};
 
 use super::contract::Limits;
 use crate::contract::Contract;
+use crate::digest;
 
 /// One object kept outside of frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Object {
 impl Object {
     /// The lowercase hexadecimal SHA-256 of its bytes.
     pub fn sha256(&self) -> String {
-        hex(&Sha256::digest(&self.bytes))
+        digest::sha256(&self.bytes)
     }
 
     /// The descriptor that stands in a frame for the value at `pointer`, as one JSON text.
@@ -59,7 +59,7 @@ pub fn sample(contract: &Contract, seed: u64) -> Object {
     let (head, tail) = ("{\"text\":\"", "\"}");
     let room = bytes.saturating_sub(head.len() + tail.len());
     let text = format!("{head}{}{}{tail}", "é".repeat(room / 2), "a".repeat(room % 2));
-    let reference = format!("content_{}", &hex(&Sha256::digest(seed.to_le_bytes()))[..24]);
+    let reference = format!("content_{}", &digest::sha256(&seed.to_le_bytes())[..24]);
     Object { reference, bytes: text.into_bytes() }
 }
 
@@ -79,15 +79,6 @@ impl Store {
     pub fn object(&self, reference: &str) -> Option<&Object> {
         self.objects.get(reference)
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -10,13 +10,12 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use sha2::{Digest, Sha256};
 
-use super::content::hex;
 use super::contract::{self, Limits, reason};
 use super::host::{error, written};
 use crate::contract::{Contract, MethodKind, Side};
-use crate::json::{Node, Tape};
+use crate::digest;
+use crate::json::{Node, Tape, quoted};
 use crate::rpc::{self, Envelope, Id, Outcome};
 
 /// What a mock can do beyond the least.
@@ -97,7 +96,7 @@ impl<'c> Guest<'c> {
             Ok(Envelope::Request { method, params, .. }) => match root.get("id") {
                 // The id is echoed as it was written: `-0` and thirty digits come back unchanged.
                 Some(id) if id.is_null() || id.is_written_as_integer() => {
-                    self.asked(id.raw(), &method, params, out)
+                    self.asked(id.raw(), &method, params, out);
                 }
                 _ => out.push(refusal(rpc::INVALID_REQUEST, &Id::Null)),
             },
@@ -261,9 +260,7 @@ impl<'c> Guest<'c> {
     fn read(&mut self, read: Read, out: &mut Vec<Said>) {
         let id = self.next_id;
         self.next_id += 1;
-        let mut reference = Vec::new();
-        crate::json::write_str(&mut reference, &read.reference);
-        let reference = String::from_utf8_lossy(&reference);
+        let reference = quoted(&read.reference);
         let params = format!(r#"{{"contentRef":{reference},"offset":{}}}"#, read.bytes.len());
         let line = crate::script::request(&id.to_string(), contract::CONTENT_READ, &params).into_bytes();
         self.reads.insert(id, read);
@@ -303,8 +300,7 @@ impl<'c> Guest<'c> {
             Some(next) if next == read.bytes.len() && !data.is_empty() => Some(false),
             Some(_) => None,
             None => {
-                let whole =
-                    read.bytes.len() == read.total && hex(&Sha256::digest(&read.bytes)) == read.sha256;
+                let whole = read.bytes.len() == read.total && digest::sha256(&read.bytes) == read.sha256;
                 whole.then_some(true)
             }
         }

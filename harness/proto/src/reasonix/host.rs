@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::content::{self, Store};
 use super::contract::{self, Limits, reason};
 use crate::contract::{Contract, Fact};
-use crate::json::{self, Node, Tape};
+use crate::json::{Node, Tape, quoted};
 use crate::play::Peer;
 use crate::rpc::{self, Envelope, Id, Outcome};
 use crate::script::{Outgoing, Pattern, Script, Setting, Step, Template, Within};
@@ -137,12 +137,6 @@ fn expectation(setting: &Setting<'_>) -> String {
     }
     text.push('}');
     text
-}
-
-fn quoted(text: &str) -> String {
-    let mut out = Vec::new();
-    json::write_str(&mut out, text);
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// The smallest conforming host.

@@ -164,12 +164,12 @@ impl<'c> Session<'c> {
                 self.refused(&format!("the error {code} under the id null"), notes);
             }
             Err(Malformed::ResponseWithoutId) => self.refused("an answer without an id", notes),
-            Ok(Envelope::Response { outcome: Outcome::Result(result), .. }) => {
-                if frame.answers.as_ref().is_some_and(|asked| asked.method.is_some()) {
-                    let fault = self.result_fault(frame, *result);
-                    notes.note(&MEMBERS_FIT, fault.is_none(), || fault.unwrap_or_default());
-                    self.integers(*result, notes);
-                }
+            Ok(Envelope::Response { outcome: Outcome::Result(result), .. })
+                if frame.answers.as_ref().is_some_and(|asked| asked.method.is_some()) =>
+            {
+                let fault = self.result_fault(frame, *result);
+                notes.note(&MEMBERS_FIT, fault.is_none(), || fault.unwrap_or_default());
+                self.integers(*result, notes);
             }
             Ok(Envelope::Request { method, params, .. } | Envelope::Notification { method, params }) => {
                 if frame.method.is_some_and(|known| known.from == Side::Guest) {
@@ -305,8 +305,7 @@ impl<'c> Observer<'c> for Session<'c> {
         match &moment.what {
             Happened::Frame(frame) => self.frame(frame, notes),
             Happened::Line { from: Side::Guest, fault } if self.phase != Phase::Open => {
-                let fault =
-                    fault.as_ref().map(ToString::to_string).unwrap_or_else(|| "white space".to_owned());
+                let fault = fault.as_ref().map_or_else(|| "white space".to_owned(), ToString::to_string);
                 notes.broken(&SILENT_BEFORE_INITIALIZED, || {
                     format!("a line that is no frame ({fault}) before initialized")
                 });

@@ -67,11 +67,9 @@ impl Pattern {
 
     /// A request for `method`, whose id is captured as `id`.
     pub fn request(method: &str) -> Self {
-        let mut name = Vec::new();
-        json::write_str(&mut name, method);
         Self::Members(vec![
             ("id".to_owned(), Self::Capture("id".to_owned(), Box::new(Self::Any))),
-            ("method".to_owned(), Self::Value(String::from_utf8_lossy(&name).into_owned())),
+            ("method".to_owned(), Self::Value(json::quoted(method))),
         ])
     }
 

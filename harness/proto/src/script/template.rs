@@ -59,7 +59,7 @@ impl Template {
                     out.extend_from_slice(id.to_string().as_bytes());
                 }
                 What::Capture(name) => {
-                    out.extend_from_slice(captures.get(name).map_or("null", |text| text).as_bytes())
+                    out.extend_from_slice(captures.get(name).map_or("null", |text| text).as_bytes());
                 }
             }
             from = hole.end;

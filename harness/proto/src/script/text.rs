@@ -161,7 +161,7 @@ fn write_outgoing(out: &mut Vec<u8>, name: &str, frame: &Outgoing) {
     let mut form = Vec::new();
     match frame {
         Outgoing::Template(template) => {
-            transcript::write_payload(&mut form, &Payload::of(template.text().as_bytes()))
+            transcript::write_payload(&mut form, &Payload::of(template.text().as_bytes()));
         }
         Outgoing::Payload(payload) => transcript::write_payload(&mut form, payload),
     }
