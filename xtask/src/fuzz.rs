@@ -93,8 +93,11 @@ fn run(repository: &Repository, property: &Property, binary: &Path, scratch: &Pa
     let stored = copy(&crashes, &regressions).map_err(says)?;
     let stored: Vec<String> =
         stored.iter().map(|name| format!("fuzz/regressions/{}/{name}", property.name)).collect();
-    let last: Vec<&str> = log.lines().filter(|line| !line.trim_start().starts_with("at ")).collect();
-    let last = last[last.len().saturating_sub(40)..].join("\n");
+    // What the property says comes first, before the stack; a target that was ended says it last.
+    let lines: Vec<&str> = log.lines().collect();
+    let from =
+        lines.iter().position(|line| line.contains("panicked at")).unwrap_or(lines.len().saturating_sub(20));
+    let last = lines[from..].iter().take(20).copied().collect::<Vec<_>>().join("\n");
     let name = property.name;
     Err(format!(
         "{last}\n{name}: {status}\n{}\nstored: {}\n`cargo test -p sidecert-props` runs it again",

@@ -1,4 +1,5 @@
 //! Plays against a target that the test is: every step and reaction, every way a script can end, and the late tick.
+#![expect(clippy::unwrap_used, reason = "a test may")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

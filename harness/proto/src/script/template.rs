@@ -1,4 +1,5 @@
-//! JSON with holes: `{"$id":"LABEL"}` is the id of the frame called so, `{"$capture":"NAME"}` is what was captured.
+//! JSON with holes: `{"$id":"LABEL"}` is the id of the frame called so, `{"$fresh":true}` an id that nothing is called
+//! by, `{"$capture":"NAME"}` what was captured.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,7 @@ struct Hole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
     Id(String),
+    Fresh,
     Capture(String),
 }
 
@@ -58,6 +60,10 @@ impl Template {
                     });
                     out.extend_from_slice(id.to_string().as_bytes());
                 }
+                What::Fresh => {
+                    out.extend_from_slice(next_id.to_string().as_bytes());
+                    *next_id += 1;
+                }
                 What::Capture(name) => {
                     out.extend_from_slice(captures.get(name).map_or("null", |text| text).as_bytes());
                 }
@@ -74,10 +80,11 @@ fn hole(node: Node<'_>) -> Option<Hole> {
         return None;
     }
     let (name, value) = node.members().next()?;
-    let value = value.as_str()?.into_owned();
+    let text = || value.as_str().map(|text| text.into_owned());
     let what = match &*name {
-        "$id" => What::Id(value),
-        "$capture" => What::Capture(value),
+        "$id" => What::Id(text()?),
+        "$fresh" => What::Fresh,
+        "$capture" => What::Capture(text()?),
         _ => return None,
     };
     let start = node.offset();
@@ -96,6 +103,7 @@ mod tests {
         for (text, expected) in [
             (r#"{"id":{"$id":"old"},"x": [ 1.0 ]}"#, r#"{"id":4,"x": [ 1.0 ]}"#),
             (r#"{"id":{"$id":"new"},"again":{"$id":"new"}}"#, r#"{"id":7,"again":7}"#),
+            (r#"[{"$fresh":true},{"$fresh":true}]"#, "[8,9]"),
             (r#"{"r":{"$capture":"page"},"n":{"$capture":"none"}}"#, r#"{"r":{"a": 1},"n":null}"#),
             (
                 r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#,
