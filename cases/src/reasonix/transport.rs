@@ -207,18 +207,22 @@ static ODD_IDS: ScriptDef = ScriptDef {
 };
 
 fn string_id_refused(exchange: &Exchange<'_>) -> Sight {
-    let named = exchange.responses().find(|(_, id)| matches!(id, Id::Text(text) if text == "sidecert"));
-    if let Some((answer, _)) = named {
-        return match answer.outcome {
-            Outcome::Error { code: rpc::INVALID_REQUEST, .. } => Sight::Saw(REFUSED_BY_ID, answer.at),
-            _ => Sight::SawOther { at: answer.at, actual: format!("answered with {}", answer.summary()) },
-        };
+    let Some(sent) = exchange.sent("string-id") else {
+        return exchange.nothing_came("string-id", "no answer");
+    };
+    let answers = exchange.responses().filter(|(answer, _)| answer.at > sent.at);
+    let first = answers.into_iter().find_map(|(answer, id)| match (id, answer.outcome) {
+        (Id::Text(text), _) if text == "sidecert" => Some((answer, true)),
+        (Id::Null, Outcome::Error { .. }) => Some((answer, false)),
+        _ => None,
+    });
+    match first {
+        Some((answer, named)) if answer.code() == Some(rpc::INVALID_REQUEST) => {
+            Sight::Saw(if named { REFUSED_BY_ID } else { REFUSED }, answer.at)
+        }
+        Some((answer, _)) => {
+            Sight::SawOther { at: answer.at, actual: format!("answered with {}", answer.summary()) }
+        }
+        None => exchange.nothing_came("string-id", "no answer, though a later request was answered"),
     }
-    if let Some(answer) = exchange.refusals_after("string-id").next() {
-        return match answer.code() {
-            Some(rpc::INVALID_REQUEST) => Sight::Saw(REFUSED, answer.at),
-            _ => Sight::SawOther { at: answer.at, actual: answer.summary() },
-        };
-    }
-    exchange.nothing_came("string-id", "no answer, though a later request was answered")
 }

@@ -156,14 +156,8 @@ static REHEARSED: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
 /// - A label is used once in a script. Judges look at the last frame of a label: a second one would be another
 ///   question, not yet answered.
 /// - Nothing comes from a guest whose output has ended.
-/// - A script begins when none is running.
 fn what_may_follow(draw: &mut Draw<'_>, recording: &Recording) -> Vec<u8> {
     let gone = recording.has(|kind| matches!(kind, Kind::Closed { from: Side::Guest } | Kind::Exited(_)));
-    let running = recording.lines.iter().rev().find_map(|line| match transcript::read(line) {
-        Ok(Record::Event(Event { kind: Kind::Begin { .. }, .. })) => Some(true),
-        Ok(Record::Event(Event { kind: Kind::Ended { .. }, .. })) => Some(false),
-        _ => None,
-    });
     let kind = match draw.below(4) {
         0 if !gone => frame(draw, Side::Guest, None),
         1 => frame(draw, Side::Host, Some(Cow::Borrowed("never used before"))),
@@ -171,7 +165,6 @@ fn what_may_follow(draw: &mut Draw<'_>, recording: &Recording) -> Vec<u8> {
         _ => encoding::event(draw, FILL_BYTES_MAX).kind,
     };
     let kind = match kind {
-        Kind::Begin { .. } if running == Some(true) => Kind::Starved { late: 1 },
         Kind::Frame(Frame { from: Side::Guest, .. }) if gone => Kind::Killed,
         Kind::Frame(Frame { from: Side::Guest, payload, .. }) => {
             Kind::Frame(Frame { from: Side::Guest, label: None, departs: None, payload })

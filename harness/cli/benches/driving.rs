@@ -2,7 +2,12 @@
 //!
 //! `cargo bench -p sidecert --bench driving`. Requests are pipelined, with a fence after every thousand; frames of both
 //! directions count. The native guest is our mock, the other one is the Python guest.
-#![allow(clippy::print_stdout, clippy::expect_used, reason = "a benchmark tells what it finds, or stops")]
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::naive_bytecount,
+    reason = "a benchmark tells what it finds, or stops"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -97,27 +102,21 @@ fn drive(argv: &[OsString]) -> f64 {
     let plan = [V1.opening, &BULK, V1.closing];
     let mut play = Play::new("bulk", plan, (V1.host)(&setting), setting, Budget::default(), line_bytes_max);
     let mut file = File::create(&path).expect("a file");
+    let mut judge = Judge::new(&V1, Side::Guest, Profile::Reference, setting, &selected);
+    judge.begin("bulk");
     let (_say, stop) = tokio::sync::watch::channel(Stop::No);
     drive_here(&mut play, Links::guest(process), stop, &mut |play: &mut Play<'_>| {
         if play.record().len() > 64 << 10 {
             file.write_all(play.record())?;
+            judge.read(play.record());
             play.record().clear();
         }
         Ok(())
     })
     .expect("it is driven");
     file.write_all(play.record()).expect("a file");
+    judge.read(play.record());
     assert_eq!(play.end(), Some(End::Done));
-    let mut judge = Judge::new(&V1, Side::Guest, Profile::Reference, setting, &selected);
-    judge.begin("bulk");
-    let mut file = File::open(&path).expect("a file");
-    let mut chunk = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut chunk).expect("a file") {
-            0 => break,
-            read => judge.read(&chunk[..read]),
-        }
-    }
     let judged = judge.finish();
     let seconds = start.elapsed().as_secs_f64();
     assert!(judged.faults.is_empty() && judged.ours.is_empty(), "{:?} {:?}", judged.faults, judged.ours);

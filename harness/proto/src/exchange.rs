@@ -194,16 +194,6 @@ impl<'a> Exchange<'a> {
         self.responses().find(|(answer, its)| answer.at > sent.at && *its == id).map(|(answer, _)| answer)
     }
 
-    /// The target's error answers whose id is null, after the frame called `label`.
-    pub fn refusals_after(&self, label: &str) -> impl Iterator<Item = Answer<'_>> {
-        let from = self.sent(label).map_or(u64::MAX, |entry| entry.at);
-        self.responses()
-            .filter(move |(answer, id)| {
-                answer.at > from && *id == Id::Null && matches!(answer.outcome, Outcome::Error { .. })
-            })
-            .map(|(answer, _)| answer)
-    }
-
     /// All answers of the target, in order.
     pub fn responses(&self) -> impl Iterator<Item = (Answer<'_>, Id<'_>)> {
         self.from_target().filter_map(|(entry, said)| match &said.envelope {

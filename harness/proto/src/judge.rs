@@ -112,7 +112,7 @@ impl Notes<'_> {
         if rule.assumes.iter().any(|assumed| self.suspended.contains(assumed.name)) {
             return None;
         }
-        self.rules.iter().position(|known| std::ptr::eq(*known, rule) || known.name == rule.name)
+        self.rules.iter().position(|known| known.name == rule.name)
     }
 }
 
@@ -389,6 +389,10 @@ impl<'c> Judge<'c> {
         let at = process.events;
         match &event.kind {
             Kind::Begin { script } => {
+                if let Some(slice) = process.script.take() {
+                    let cut = format!("{script} began before it had ended");
+                    self.script_ended(process, slice, Some(cut));
+                }
                 self.settle(process, true);
                 let wanted = self.wants_lines(script);
                 let lines = wanted.then(Vec::new);

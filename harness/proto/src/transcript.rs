@@ -217,10 +217,12 @@ pub enum Payload<'a> {
 impl<'a> Payload<'a> {
     /// The form for these bytes.
     pub fn of(bytes: &'a [u8]) -> Self {
-        let padded = bytes.first().is_none_or(u8::is_ascii_whitespace)
-            || bytes.last().is_none_or(u8::is_ascii_whitespace);
+        let white = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_whitespace);
+        // A line feed is legal inside of JSON, but a line of a transcript has only one, at its end.
+        let verbatim =
+            !white(bytes.first()) && !white(bytes.last()) && memchr::memchr(b'\n', bytes).is_none();
         match std::str::from_utf8(bytes) {
-            Ok(text) if !padded && Tape::scan(bytes).is_ok() => Self::Json(Cow::Borrowed(text)),
+            Ok(text) if verbatim && Tape::scan(bytes).is_ok() => Self::Json(Cow::Borrowed(text)),
             Ok(text) => Self::Text(Cow::Borrowed(text)),
             Err(_) => Self::Bytes(Cow::Borrowed(bytes)),
         }
@@ -518,9 +520,11 @@ fn number(out: &mut Vec<u8>, mut value: u64) {
 /// Reads one line, its LF taken off.
 pub fn read(line: &[u8]) -> Result<Record<'_>, Fault> {
     if let Some(Plain { t, from, text }) = read_plain(line)
-        && Tape::scan(text).is_ok()
-        && let Ok(text) = std::str::from_utf8(text)
+        && let Ok(tape) = Tape::scan(text)
+        // White space around the text is the recording's own, and not the frame's.
+        && tape.root().raw().len() == text.len()
     {
+        let text = tape.text();
         let frame = Frame { from, label: None, departs: None, payload: Payload::Json(Cow::Borrowed(text)) };
         return Ok(Record::Event(Event { t, link: 0, kind: Kind::Frame(frame) }));
     }

@@ -9,7 +9,7 @@ use std::{
     error::Error,
     fmt,
     fs::File,
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
@@ -237,7 +237,12 @@ struct Played {
 fn play(order: &Order<'_>, task: &Task) -> Result<Played, RecordFault> {
     let path = order.folder.join(format!("{}.ndjson", task.name));
     let disk = |error| RecordFault::Disk { path: path.clone(), error };
-    let mut sink = Sink { file: create(&path).map_err(disk)?, digest: Digest::default() };
+    let tours = task.plan.iter().filter(|script| is_tour(order.suite, script)).count();
+    let mut sink = Sink {
+        file: create(&path).map_err(disk)?,
+        digest: Digest::default(),
+        judge: (tours > 1).then(|| judge(order, task)),
+    };
     let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
     let mut play = Play::new(
         &task.name,
@@ -257,22 +262,21 @@ fn play(order: &Order<'_>, task: &Task) -> Result<Played, RecordFault> {
         Err(DriveFault::Links(error)) => return Err(RecordFault::Links(error)),
     }
     sink.drain(play.record()).map_err(disk)?;
-    let sha256 = sink.digest.finish();
     let scripts = task.plan.iter().map(|script| script.name.to_owned()).collect();
-    let recording = Recording { name: task.name.clone(), sha256, scripts, set_aside: None };
     let opened = play.cut_in() != Some(order.suite.opening.name);
-    let mut again = None;
     // A handshake that failed is not tried twice, and nothing is when the user wants to stop.
-    if opened && play.end() != Some(End::Interrupted) && *order.stop.borrow() == Stop::No {
-        let tours = task.plan.iter().filter(|script| is_tour(order.suite, script)).count();
-        if tours > 1 {
-            let why = not_green(order, task, &path).map_err(disk)?;
-            again = why
-                .map(|id| format!("{id} was not green in a shared process, so every tour was played alone"));
-        } else if play.missed_an_answer() && !task.again {
-            again = Some("an answer never came, so it was played again".to_owned());
+    let once_more = opened && play.end() != Some(End::Interrupted) && *order.stop.borrow() == Stop::No;
+    let again = match sink.judge {
+        _ if !once_more => None,
+        Some(judge) => not_green(judge, task)
+            .map(|id| format!("{id} was not green in a shared process, so every tour was played alone")),
+        None if play.missed_an_answer() && !task.again => {
+            Some("an answer never came, so it was played again".to_owned())
         }
-    }
+        None => None,
+    };
+    let recording =
+        Recording { name: task.name.clone(), sha256: sink.digest.finish(), scripts, set_aside: None };
     Ok(Played { recording, opened, again })
 }
 
@@ -282,33 +286,33 @@ fn create(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// A file, and the hash of what went into it.
-struct Sink {
+/// Where a transcript goes: a file, its digest, and, where tours share a process, a judge that reads along.
+struct Sink<'o> {
     file: File,
     digest: Digest,
+    judge: Option<Judge<'o>>,
 }
 
-impl Sink {
+impl Sink<'_> {
     fn drain(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
         self.file.write_all(text)?;
         self.digest.update(text);
+        if let Some(judge) = &mut self.judge {
+            judge.read(text);
+        }
         text.clear();
         Ok(())
     }
 }
 
-/// The first requirement that is neither green nor undecided for a reason that has nothing to do with this process.
-fn not_green(order: &Order<'_>, task: &Task, path: &Path) -> io::Result<Option<&'static str>> {
+fn judge<'o>(order: &Order<'o>, task: &Task) -> Judge<'o> {
     let mut judge = Judge::new(order.suite, Side::Guest, Profile::Specified, order.setting, order.selected);
     judge.begin(&task.name);
-    let mut file = File::open(path)?;
-    let mut chunk = vec![0; RECORD_BYTES];
-    loop {
-        match file.read(&mut chunk)? {
-            0 => break,
-            read => judge.read(&chunk[..read]),
-        }
-    }
+    judge
+}
+
+/// The first requirement that is neither green nor undecided for a reason that has nothing to do with this process.
+fn not_green(judge: Judge<'_>, task: &Task) -> Option<&'static str> {
     let found = judge.finish().verdicts.into_iter().find(|(row, verdict)| match verdict {
         Verdict::Fail(_) | Verdict::Warn(_) => true,
         Verdict::Undecided(Why::CutShort(_)) => {
@@ -316,5 +320,5 @@ fn not_green(order: &Order<'_>, task: &Task, path: &Path) -> io::Result<Option<&
         }
         _ => false,
     });
-    Ok(found.map(|(row, _)| row.id))
+    found.map(|(row, _)| row.id)
 }

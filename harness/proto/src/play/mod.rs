@@ -9,6 +9,9 @@
 //! What a script does not claim, the [`Peer`] answers. A tick that comes late means that we were not running: the wait
 //! is re-armed for as much, and says so in the record.
 
+mod process;
+mod progress;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -20,17 +23,16 @@ use crate::contract::Side;
 use crate::json::{Slots, Tape};
 use crate::machine::{Action, Exited, Input, LinkId, Machine, Micros};
 use crate::rpc::{self, Envelope, Id};
-use crate::script::{Captures, Outgoing, Pattern, Reply, Script, ScriptDef, Setting, Step, Template, Within};
+use crate::script::{Outgoing, Pattern, ScriptDef, Setting, Step, Within};
 use crate::transcript::{End, Event, Frame, Kind, Payload, WROTE_SILENT_MICROS, Wait, Writer};
 use crate::wire::{Deframer, Line};
+
+use process::{Clock, Link, Unwritten};
+use progress::Playing;
 
 /// The label of every fence in a recording.
 pub const FENCE: &str = "fence";
 
-/// How many frames that no step has claimed are kept for steps to come.
-const UNCLAIMED_MOST: usize = 4096;
-/// How many answer times the median is taken from.
-const TIMES_MOST: usize = 64;
 /// How much standard error is recorded, in bytes; what is more is counted.
 const STDERR_BYTES_MOST: usize = 64 << 10;
 /// How many frames of ours may be waiting for an answer that is timed.
@@ -72,29 +74,6 @@ pub struct Play<'a> {
     done: bool,
 }
 
-/// The script that is being played.
-struct Playing {
-    name: String,
-    stack: Vec<Level>,
-    reactions: Vec<(crate::script::Reaction, u32)>,
-    /// Answers that wait for fences to come.
-    deferred: Vec<(u32, Vec<u8>)>,
-    ids: BTreeMap<String, i64>,
-    captures: Captures,
-    /// Frames that no step has claimed; kept only where a step may come that asks for one.
-    unclaimed: Option<VecDeque<Vec<u8>>>,
-    cut_at: Vec<usize>,
-}
-
-/// A list of steps, and how far it has come.
-struct Level {
-    steps: Rc<[Step]>,
-    next: usize,
-    again: u32,
-    /// The elements still to come, last first, and the capture that takes them.
-    each: Option<(Vec<String>, String)>,
-}
-
 struct Waiting {
     wait: Wait,
     label: Option<String>,
@@ -119,41 +98,6 @@ enum What {
     Gone {
         cut: Option<String>,
     },
-}
-
-/// What is known of the process and the pipe to it.
-#[derive(Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own: either end may end in any order"
-)]
-struct Link {
-    any_byte: bool,
-    over: bool,
-    broken: bool,
-    closed: bool,
-    exited: Option<Exited>,
-    killed: bool,
-    offered: u64,
-    accepted: u64,
-    unwritten: VecDeque<Unwritten>,
-    noise: Option<String>,
-    stderr_kept: usize,
-    stderr_dropped: u64,
-}
-
-struct Unwritten {
-    ends: u64,
-    offered: Micros,
-    label: Option<String>,
-    parts: Vec<u64>,
-}
-
-/// What the target's own times allow it.
-#[derive(Default)]
-struct Clock {
-    start: Option<Micros>,
-    times: VecDeque<Micros>,
 }
 
 impl<'a> Play<'a> {
@@ -804,133 +748,6 @@ impl Machine for Play<'_> {
 
     fn deadline(&self) -> Option<Micros> {
         self.waiting.as_ref().and_then(|waiting| waiting.deadline)
-    }
-}
-
-impl Playing {
-    fn new(name: &str, script: Script) -> Self {
-        let awaits = script.steps.iter().any(has_await);
-        Self {
-            name: name.to_owned(),
-            stack: vec![Level { steps: Rc::from(script.steps), next: 0, again: 1, each: None }],
-            reactions: script.reactions.into_iter().map(|reaction| (reaction, 0)).collect(),
-            deferred: Vec::new(),
-            ids: BTreeMap::new(),
-            captures: Captures::new(),
-            unclaimed: awaits.then(VecDeque::new),
-            cut_at: Vec::new(),
-        }
-    }
-
-    fn next_step(&mut self) -> Option<(Rc<[Step]>, usize)> {
-        loop {
-            let level = self.stack.last_mut()?;
-            if level.next < level.steps.len() {
-                level.next += 1;
-                return Some((Rc::clone(&level.steps), level.next - 1));
-            }
-            level.next = 0;
-            level.again = level.again.saturating_sub(1);
-            match &mut level.each {
-                Some((elements, name)) => match elements.pop() {
-                    Some(element) => drop(self.captures.insert(name.clone(), element)),
-                    None => drop(self.stack.pop()),
-                },
-                None if level.again > 0 => {}
-                None => drop(self.stack.pop()),
-            }
-        }
-    }
-
-    fn enter(&mut self, steps: Rc<[Step]>, again: u32, each: Option<(Vec<String>, String)>) {
-        if again > 0 {
-            self.stack.push(Level { steps, next: 0, again, each });
-        }
-    }
-
-    fn enter_each(&mut self, of: &str, steps: Rc<[Step]>, name: String) {
-        let Some(tape) = self.captures.get(of).map(|text| Tape::scan(text.as_bytes())) else { return };
-        let Ok(tape) = tape else { return };
-        let mut elements: Vec<String> =
-            tape.root().elements().map(|element| element.raw().to_owned()).collect();
-        elements.reverse();
-        let Some(first) = elements.pop() else { return };
-        drop(tape);
-        self.captures.insert(name.clone(), first);
-        self.enter(steps, 1, Some((elements, name)));
-    }
-
-    /// Whether a reaction claims the frame at `root`; its answers are appended to `out`.
-    fn react(&mut self, root: crate::json::Node<'_>, next_id: &mut i64, out: &mut Vec<Vec<u8>>) -> bool {
-        for (reaction, done) in &mut self.reactions {
-            if reaction.times.is_some_and(|times| *done >= times)
-                || !reaction.when.matches(root, &self.ids, &mut self.captures)
-            {
-                continue;
-            }
-            *done += 1;
-            let mut render = |template: &Template| template.render(&mut self.ids, next_id, &self.captures);
-            match &reaction.reply {
-                Reply::Once(template) => out.push(render(template)),
-                Reply::Twice(template) => {
-                    let frame = render(template);
-                    out.push(frame.clone());
-                    out.push(frame);
-                }
-                Reply::AfterFences(fences, template) => {
-                    let frame = render(template);
-                    self.deferred.push((*fences, frame));
-                }
-                Reply::Never => {}
-            }
-            return true;
-        }
-        false
-    }
-
-    fn label_of(&self, id: i64) -> Option<String> {
-        self.ids.iter().find(|(_, its)| **its == id).map(|(label, _)| label.clone())
-    }
-
-    /// Takes the first unclaimed frame that matches.
-    fn claim(&mut self, pattern: &Pattern) -> bool {
-        let Some(unclaimed) = &mut self.unclaimed else { return false };
-        let at = unclaimed.iter().position(|frame| {
-            Tape::scan(frame).is_ok_and(|tape| pattern.matches(tape.root(), &self.ids, &mut self.captures))
-        });
-        at.and_then(|at| unclaimed.remove(at)).is_some()
-    }
-
-    fn keep(&mut self, frame: &str) {
-        if let Some(unclaimed) = &mut self.unclaimed {
-            if unclaimed.len() == UNCLAIMED_MOST {
-                unclaimed.pop_front();
-            }
-            unclaimed.push_back(frame.as_bytes().to_vec());
-        }
-    }
-}
-
-impl Clock {
-    fn took(&mut self, took: Micros) {
-        if self.times.len() == TIMES_MOST {
-            self.times.pop_front();
-        }
-        self.times.push_back(took);
-    }
-
-    fn median(&self) -> Micros {
-        let mut times: Vec<Micros> = self.times.iter().copied().collect();
-        times.sort_unstable();
-        times.get(times.len() / 2).copied().unwrap_or_default()
-    }
-}
-
-fn has_await(step: &Step) -> bool {
-    match step {
-        Step::Await { .. } => true,
-        Step::Repeat { steps, .. } | Step::Each { steps, .. } => steps.iter().any(has_await),
-        _ => false,
     }
 }
 

@@ -1,0 +1,145 @@
+//! How far a script has come: its steps, its reactions, and what it has captured.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use crate::json::{Node, Tape};
+use crate::script::{Captures, Pattern, Reaction, Reply, Script, Step, Template};
+
+/// How many frames that no step has claimed are kept for steps to come.
+const UNCLAIMED_MOST: usize = 4096;
+
+/// The script that is being played.
+pub(super) struct Playing {
+    pub(super) name: String,
+    pub(super) stack: Vec<Level>,
+    pub(super) reactions: Vec<(Reaction, u32)>,
+    /// Answers that wait for fences to come.
+    pub(super) deferred: Vec<(u32, Vec<u8>)>,
+    pub(super) ids: BTreeMap<String, i64>,
+    pub(super) captures: Captures,
+    /// Frames that no step has claimed; kept only where a step may come that asks for one.
+    pub(super) unclaimed: Option<VecDeque<Vec<u8>>>,
+    pub(super) cut_at: Vec<usize>,
+}
+
+/// A list of steps, and how far it has come.
+pub(super) struct Level {
+    pub(super) steps: Rc<[Step]>,
+    pub(super) next: usize,
+    pub(super) again: u32,
+    /// The elements still to come, last first, and the capture that takes them.
+    pub(super) each: Option<(Vec<String>, String)>,
+}
+
+impl Playing {
+    pub(super) fn new(name: &str, script: Script) -> Self {
+        let awaits = script.steps.iter().any(has_await);
+        Self {
+            name: name.to_owned(),
+            stack: vec![Level { steps: Rc::from(script.steps), next: 0, again: 1, each: None }],
+            reactions: script.reactions.into_iter().map(|reaction| (reaction, 0)).collect(),
+            deferred: Vec::new(),
+            ids: BTreeMap::new(),
+            captures: Captures::new(),
+            unclaimed: awaits.then(VecDeque::new),
+            cut_at: Vec::new(),
+        }
+    }
+
+    pub(super) fn next_step(&mut self) -> Option<(Rc<[Step]>, usize)> {
+        loop {
+            let level = self.stack.last_mut()?;
+            if level.next < level.steps.len() {
+                level.next += 1;
+                return Some((Rc::clone(&level.steps), level.next - 1));
+            }
+            level.next = 0;
+            level.again = level.again.saturating_sub(1);
+            match &mut level.each {
+                Some((elements, name)) => match elements.pop() {
+                    Some(element) => drop(self.captures.insert(name.clone(), element)),
+                    None => drop(self.stack.pop()),
+                },
+                None if level.again > 0 => {}
+                None => drop(self.stack.pop()),
+            }
+        }
+    }
+
+    pub(super) fn enter(&mut self, steps: Rc<[Step]>, again: u32, each: Option<(Vec<String>, String)>) {
+        if again > 0 {
+            self.stack.push(Level { steps, next: 0, again, each });
+        }
+    }
+
+    pub(super) fn enter_each(&mut self, of: &str, steps: Rc<[Step]>, name: String) {
+        let Some(tape) = self.captures.get(of).map(|text| Tape::scan(text.as_bytes())) else { return };
+        let Ok(tape) = tape else { return };
+        let mut elements: Vec<String> =
+            tape.root().elements().map(|element| element.raw().to_owned()).collect();
+        elements.reverse();
+        let Some(first) = elements.pop() else { return };
+        drop(tape);
+        self.captures.insert(name.clone(), first);
+        self.enter(steps, 1, Some((elements, name)));
+    }
+
+    /// Whether a reaction claims the frame at `root`; its answers are appended to `out`.
+    pub(super) fn react(&mut self, root: Node<'_>, next_id: &mut i64, out: &mut Vec<Vec<u8>>) -> bool {
+        for (reaction, done) in &mut self.reactions {
+            if reaction.times.is_some_and(|times| *done >= times)
+                || !reaction.when.matches(root, &self.ids, &mut self.captures)
+            {
+                continue;
+            }
+            *done += 1;
+            let mut render = |template: &Template| template.render(&mut self.ids, next_id, &self.captures);
+            match &reaction.reply {
+                Reply::Once(template) => out.push(render(template)),
+                Reply::Twice(template) => {
+                    let frame = render(template);
+                    out.push(frame.clone());
+                    out.push(frame);
+                }
+                Reply::AfterFences(fences, template) => {
+                    let frame = render(template);
+                    self.deferred.push((*fences, frame));
+                }
+                Reply::Never => {}
+            }
+            return true;
+        }
+        false
+    }
+
+    pub(super) fn label_of(&self, id: i64) -> Option<String> {
+        self.ids.iter().find(|(_, its)| **its == id).map(|(label, _)| label.clone())
+    }
+
+    /// Takes the first unclaimed frame that matches.
+    pub(super) fn claim(&mut self, pattern: &Pattern) -> bool {
+        let Some(unclaimed) = &mut self.unclaimed else { return false };
+        let at = unclaimed.iter().position(|frame| {
+            Tape::scan(frame).is_ok_and(|tape| pattern.matches(tape.root(), &self.ids, &mut self.captures))
+        });
+        at.and_then(|at| unclaimed.remove(at)).is_some()
+    }
+
+    pub(super) fn keep(&mut self, frame: &str) {
+        if let Some(unclaimed) = &mut self.unclaimed {
+            if unclaimed.len() == UNCLAIMED_MOST {
+                unclaimed.pop_front();
+            }
+            unclaimed.push_back(frame.as_bytes().to_vec());
+        }
+    }
+}
+
+fn has_await(step: &Step) -> bool {
+    match step {
+        Step::Await { .. } => true,
+        Step::Repeat { steps, .. } | Step::Each { steps, .. } => steps.iter().any(has_await),
+        _ => false,
+    }
+}
