@@ -227,7 +227,7 @@ impl<'c> Mock<'c> {
             &mut 1_000_000,
             &self.captures,
         );
-        self.write(line);
+        self.write(line.into_bytes());
     }
 
     fn write(&mut self, mut line: Vec<u8>) {

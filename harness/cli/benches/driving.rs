@@ -31,7 +31,7 @@ use sidecert_runner::{Links, Process, Spawn, Stop, drive_here};
 
 const FENCES: u32 = 200;
 const REQUESTS_A_FENCE: u32 = 1_000;
-const TRIES: usize = 3;
+const TRIES: usize = 5;
 
 /// Many requests, and a fence now and then.
 static BULK: ScriptDef = ScriptDef {

@@ -62,5 +62,8 @@ pub const WAITS: &[(&str, Duration)] = &[
     ("look-again", LOOK_AGAIN),
 ];
 
+/// After how much a machine that goes on writing is written for already, in bytes.
+pub const WRITE_EARLY_BYTES: usize = 8 << 10;
+
 /// How much of a transcript is gathered before it is written, in bytes.
 pub const RECORD_BYTES: usize = 64 << 10;

@@ -22,7 +22,7 @@ use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
 use tokio::{runtime::Builder, sync::watch, time::sleep_until};
 
 use crate::{
-    budget::{FLUSH_WITHIN, READ_BYTES, WRITE_QUEUE_BYTES, WRITES_OVER_QUEUE},
+    budget::{FLUSH_WITHIN, READ_BYTES, WRITE_EARLY_BYTES, WRITE_QUEUE_BYTES, WRITES_OVER_QUEUE},
     links::{Ask, Link, Links, Wrote, micros},
     stop::Stop,
 };
@@ -267,6 +267,7 @@ impl Turns {
     fn obey<M: Machine + ?Sized>(&mut self, machine: &mut M, spare: Spare) {
         let now = self.now();
         let mut queued: usize = self.links.iter().map(|link| link.output.queued()).sum();
+        let mut fresh = 0;
         let mut spare = match spare {
             Spare::All => usize::MAX,
             Spare::Some => WRITES_OVER_QUEUE,
@@ -283,7 +284,13 @@ impl Turns {
                         spare -= 1;
                     }
                     queued += bytes.len();
+                    fresh += bytes.len();
                     self.links[link].output.push(&bytes, after_drain);
+                    if fresh > WRITE_EARLY_BYTES {
+                        fresh = 0;
+                        // It still counts as queued: a machine that is never told what was taken would never rest.
+                        self.links[link].output.write_early(now);
+                    }
                 }
                 Action::Close { link } => self.links[link].output.close(),
                 Action::Reading { link, on } => self.links[link].reading = on,

@@ -127,6 +127,7 @@ impl Link {
         (self.input.is_none() || !self.reading)
             && self.errors.is_none()
             && self.output.queued() == 0
+            && self.output.untold.is_none()
             && self.guest.as_ref().is_none_or(|guest| guest.told && guest.finished)
     }
 }
@@ -217,6 +218,8 @@ pub(crate) struct Output {
     pipe_bytes: Option<usize>,
     shrunk: bool,
     look_again: Option<Micros>,
+    /// What came of writing early, which the machine has not been told yet.
+    untold: Option<Wrote>,
 }
 
 struct Segment {
@@ -246,6 +249,7 @@ impl Output {
             pipe_bytes,
             shrunk: false,
             look_again: None,
+            untold: None,
         })
     }
 
@@ -283,8 +287,22 @@ impl Output {
         self.close_when_done();
     }
 
-    /// Writes once, if there is something to write and room for it.
+    /// Writes once, if there is something to write and room for it; or tells what came of writing early.
     pub(crate) fn write(&mut self, ask: &mut Ask<'_, '_>, now: Micros) -> Option<Wrote> {
+        self.untold.take().or_else(|| self.write_once(ask, now))
+    }
+
+    /// Writes while the machine is still being heard, so that the other end has something to do meanwhile.
+    pub(crate) fn write_early(&mut self, now: Micros) {
+        let told = match (self.untold.take(), self.write_once(&mut Ask::Kernel, now)) {
+            (Some(Wrote::Took(before)), Some(Wrote::Took(n))) => Some(Wrote::Took(before + n)),
+            (_, Some(Wrote::Broken)) => Some(Wrote::Broken),
+            (before, now) => before.or(now),
+        };
+        self.untold = told;
+    }
+
+    fn write_once(&mut self, ask: &mut Ask<'_, '_>, now: Micros) -> Option<Wrote> {
         if self.queued == 0 {
             return None;
         }

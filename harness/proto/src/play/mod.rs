@@ -247,9 +247,11 @@ impl<'a> Play<'a> {
                 if let Some(label) = label {
                     script.ids.remove(label);
                 }
-                (template.render(&mut script.ids, &mut self.next_id, &script.captures), None)
+                let text = template.render(&mut script.ids, &mut self.next_id, &script.captures);
+                let known = template.renders_json().then(|| Payload::Json(Cow::Owned(text.clone())));
+                (text.into_bytes(), known)
             }
-            Outgoing::Payload(payload) => (payload.bytes().into_owned(), Some(payload)),
+            Outgoing::Payload(payload) => (payload.bytes().into_owned(), Some(payload.clone())),
         };
         let cut_at = std::mem::take(&mut script.cut_at);
         if let Some(id) = label.and_then(|label| script.ids.get(label))
@@ -264,13 +266,13 @@ impl<'a> Play<'a> {
     fn offer(
         &mut self,
         mut bytes: Vec<u8>,
-        payload: Option<&Payload<'_>>,
+        payload: Option<Payload<'_>>,
         label: Option<&str>,
         departs: Option<&str>,
         cut_at: &[usize],
         now: Micros,
     ) {
-        let payload = payload.cloned().unwrap_or_else(|| Payload::of(&bytes));
+        let payload = payload.unwrap_or_else(|| Payload::of(&bytes));
         let frame = Frame {
             from: Side::Host,
             label: label.map(Cow::Borrowed),

@@ -94,7 +94,8 @@ impl Playing {
                 continue;
             }
             *done += 1;
-            let mut render = |template: &Template| template.render(&mut self.ids, next_id, &self.captures);
+            let mut render =
+                |template: &Template| template.render(&mut self.ids, next_id, &self.captures).into_bytes();
             match &reaction.reply {
                 Reply::Once(template) => out.push(render(template)),
                 Reply::Twice(template) => {

@@ -11,6 +11,8 @@ use crate::json::{Kind, Node, Tape};
 pub struct Template {
     text: String,
     holes: Vec<Hole>,
+    /// Whether what is rendered is one JSON text on one line: what fills a hole is one.
+    json: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,11 +33,14 @@ impl Template {
     /// The template that this text is. A text that is no JSON has no holes.
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
-        let holes = match Tape::scan(text.as_bytes()) {
-            Ok(tape) => tape.root().walk().filter_map(|(_, node)| hole(node)).collect(),
-            Err(_) => Vec::new(),
+        let (holes, json) = match Tape::scan(text.as_bytes()) {
+            Ok(tape) => {
+                let verbatim = tape.root().raw().len() == text.len() && !text.contains('\n');
+                (tape.root().walk().filter_map(|(_, node)| hole(node)).collect(), verbatim)
+            }
+            Err(_) => (Vec::new(), false),
         };
-        Self { text, holes }
+        Self { text, holes, json }
     }
 
     /// The text, holes and all.
@@ -45,34 +50,39 @@ impl Template {
 
     /// The text with its holes filled. A label that has no id yet gets the next one; a capture that holds nothing
     /// leaves `null`.
-    pub fn render(&self, ids: &mut BTreeMap<String, i64>, next_id: &mut i64, captures: &Captures) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.text.len() + 16);
+    pub fn render(&self, ids: &mut BTreeMap<String, i64>, next_id: &mut i64, captures: &Captures) -> String {
+        let mut out = String::with_capacity(self.text.len() + 16);
         let mut from = 0;
         for hole in &self.holes {
-            out.extend_from_slice(&self.text.as_bytes()[from..hole.start]);
+            out.push_str(&self.text[from..hole.start]);
             match &hole.what {
                 What::Id(label) => {
                     let id = ids.get(label).copied().unwrap_or_else(|| {
-                        let id = *next_id;
-                        *next_id += 1;
+                        let id = fresh(next_id);
                         ids.insert(label.clone(), id);
                         id
                     });
-                    out.extend_from_slice(id.to_string().as_bytes());
+                    out.push_str(&id.to_string());
                 }
-                What::Fresh => {
-                    out.extend_from_slice(next_id.to_string().as_bytes());
-                    *next_id += 1;
-                }
-                What::Capture(name) => {
-                    out.extend_from_slice(captures.get(name).map_or("null", |text| text).as_bytes());
-                }
+                What::Fresh => out.push_str(&fresh(next_id).to_string()),
+                What::Capture(name) => out.push_str(captures.get(name).map_or("null", |text| text)),
             }
             from = hole.end;
         }
-        out.extend_from_slice(&self.text.as_bytes()[from..]);
+        out.push_str(&self.text[from..]);
         out
     }
+
+    /// Whether what is rendered is one JSON text on one line, so that nobody need look.
+    pub fn renders_json(&self) -> bool {
+        self.json
+    }
+}
+
+fn fresh(next_id: &mut i64) -> i64 {
+    let id = *next_id;
+    *next_id += 1;
+    id
 }
 
 fn hole(node: Node<'_>) -> Option<Hole> {
@@ -112,7 +122,7 @@ mod tests {
             ("{not json {\"$id\":\"old\"}", "{not json {\"$id\":\"old\"}"),
         ] {
             let out = Template::new(text).render(&mut ids, &mut next, &captures);
-            assert_eq!(String::from_utf8(out).unwrap(), expected);
+            assert_eq!(out, expected);
         }
     }
 }
