@@ -13,7 +13,7 @@ use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
 use sidecert_proto::reasonix::contract::Limits;
 use sidecert_proto::reasonix::guest::Features;
 use sidecert_proto::requirement::{Basis, Check, Level};
-use sidecert_proto::script::{Need, Setting};
+use sidecert_proto::script::{Need, Process, Script, ScriptDef, Setting};
 use sidecert_proto::sim;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::verdict::{AS_THE_REFERENCE, Profile, Verdict, Why};
@@ -189,6 +189,50 @@ fn each_requirement_that_can_be_seen_has_a_flaw_that_breaks_it() {
             let exempt = matches!(row.check, Check::Unobservable(_));
             assert!(broken != exempt, "{}: nothing shows that it can fail", row.id);
         }
+    }
+}
+
+/// A script of ours that is wrong and does not say so.
+static CARELESS: ScriptDef = ScriptDef {
+    name: "careless",
+    process: Process::Own,
+    needs: &[],
+    build: |_| {
+        Script::new("careless")
+            .request("careless", "extension/intercept", r#"{"event":"no.such.event"}"#)
+            .fence()
+    },
+};
+
+#[test]
+fn a_wrong_frame_of_our_own_is_told_as_ours_and_fails_nobody() {
+    for suite in SUITES {
+        let contract = small(suite);
+        let (none, provocations) = (BTreeSet::new(), BTreeMap::new());
+        let selected = suite.rows(Side::Guest).map(|row| row.id.to_owned()).collect();
+        let setting = Setting {
+            contract: &contract,
+            manifest: None,
+            declared: &none,
+            provocations: &provocations,
+            exercised: &none,
+            seed: 7,
+            workspace: "/workspace",
+        };
+        let recordings = sim::rehearse(suite, setting, &[&CARELESS], false, &mut || {
+            Box::new(Mock::guest(suite, &contract, Features::default(), None))
+        })
+        .unwrap();
+        let mut judge = Judge::new(suite, Side::Guest, Profile::Reference, setting, &selected);
+        judge.begin("careless");
+        judge.read(&recordings[0]);
+        let judged = judge.finish();
+        assert!(
+            matches!(&*judged.ours, [(_, says)] if says.contains("extension/intercept")),
+            "{:?}",
+            judged.ours
+        );
+        assert!(failing(&judged).is_empty());
     }
 }
 

@@ -246,8 +246,8 @@ fn what_would_decide(why: Why) -> &'static str {
         Why::NotMeasured => "This platform cannot measure it. Run on one that can.",
         Why::OutOfReach => "The driver in use cannot make the host do it. Use another driver.",
         Why::NotProvoked => {
-            "The target never did the thing in question, and no frame can order it. Say under [provoke] in the \
-             configuration what makes this target do it."
+            "The target never did the thing in question, and no frame can order it. Say in a file for --provoke \
+             what makes this target do it."
         }
         Why::NotExercised => {
             "Trying it can have effects outside of the run. The option named here allows it."

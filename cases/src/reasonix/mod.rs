@@ -24,7 +24,7 @@ const RELEASE: Basis = Basis::Observed("reasonix 1.38.11");
 const SDK: Basis = Basis::Observed("the Go SDK of reasonix");
 
 /// What is seen of a rule that nothing broke.
-const KEPT: Seen = Seen("kept throughout");
+const KEPT: Seen = Seen("that this holds throughout");
 const KEPT_AS_SPECIFIED: &[Accepts] = &[Accepts { seen: KEPT, by: Basis::Specified }];
 const KEPT_AS_OBSERVED: &[Accepts] = &[Accepts { seen: KEPT, by: RELEASE }];
 

@@ -70,16 +70,20 @@ pub(super) const ROWS: &[Requirement] = &[
         .checked(Always(&session::INTEGERS_WRITTEN, &super::HANDSHAKE)),
 ];
 
-/// Tells the guest things that it must not answer.
+/// Tells the guest things that it must not answer, the first one in three parts.
 static OBSERVATIONS: ScriptDef = ScriptDef {
     name: "observations",
     process: Process::Tour,
     needs: &[],
-    build: |_| {
+    build: |setting| {
+        // Two places in the first hundred bytes, so that the parts end anywhere in a frame.
+        let (first, second) = (1 + setting.seed % 50, 51 + setting.seed / 50 % 50);
+        let cut = [first, second].map(|at| usize::try_from(at).unwrap_or(1)).to_vec();
         let event = |point: &str, phase: &str| {
             format!(r#"{{"event":"{point}","payload":{{"sessionPath":"sidecert","phase":"{phase}"}}}}"#)
         };
         Script::new("observations")
+            .step(Step::Cut { at: cut })
             .notify("started", contract::EVENT, &event(point::SESSION_START, "start"))
             .notify("changed", contract::RESOURCES_CHANGED, r#"{"paths":["README.md"]}"#)
             .notify("saved", contract::EVENT, &event(point::SESSION_SAVE, "save"))

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use sidecert_proto::contract::{Contract, Side};
+use sidecert_proto::json::Tape;
 use sidecert_proto::judge::{Judged, ProcessEnd};
 use sidecert_proto::machine::Exited;
 use sidecert_proto::requirement::{Basis, Cite, Level, Requirement};
+use sidecert_proto::rpc::{self, Envelope, Outcome};
 use sidecert_proto::run::Run;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{End, Event, Kind, Payload, Wait};
@@ -21,6 +23,8 @@ pub(crate) type Excerpts = BTreeMap<At, Vec<reports::Frame>>;
 
 /// How much of a frame an excerpt shows, in bytes.
 const PREVIEW_BYTES: usize = 400;
+/// How much of what a frame says stands before it, in bytes.
+const LABEL_BYTES: usize = 60;
 /// How much of standard error a report shows, in bytes.
 const STDERR_BYTES: usize = 1_000;
 
@@ -267,7 +271,7 @@ pub(crate) fn frame(number: u64, event: &Event<'_>, target: Side) -> reports::Fr
             shown.label = match (&frame.label, &frame.departs) {
                 (_, Some(departs)) => Some(format!("wrong on purpose: {departs}")),
                 (Some(label), None) => Some(label.to_string()),
-                (None, None) => None,
+                (None, None) => said(&frame.payload),
             };
             (shown.text, shown.bytes) = preview(&frame.payload);
         }
@@ -307,10 +311,10 @@ fn happened(kind: &Kind<'_>, time: impl Fn(u64) -> String) -> String {
             format!("standard error: {}", safe::preview(text.as_bytes(), PREVIEW_BYTES))
         }
         Kind::Waited { wait, label, took, .. } => {
-            format!("waited {} for {}{}", time(*took), wait.name(), named(label))
+            format!("waited {} for {}{}", time(*took), awaited(*wait), named(label))
         }
         Kind::TimedOut { wait, label, within } => {
-            format!("waited {} in vain for {}{}", time(*within), wait.name(), named(label))
+            format!("waited {} in vain for {}{}", time(*within), awaited(*wait), named(label))
         }
         Kind::Starved { late } => format!("we ourselves were not running for {}", time(*late)),
         Kind::Begin { script } => format!("the script {script} begins"),
@@ -329,4 +333,30 @@ fn preview(payload: &Payload<'_>) -> (String, u64) {
         other => safe::preview(&other.bytes(), PREVIEW_BYTES),
     };
     (text, payload.len())
+}
+
+/// What a frame is, in a few words.
+fn said(payload: &Payload<'_>) -> Option<String> {
+    let Payload::Json(text) = payload else { return None };
+    let tape = Tape::scan(text.as_bytes()).ok()?;
+    let told = match rpc::classify(tape.root()) {
+        Ok(Envelope::Request { id, method, .. }) => format!("request {id}, {method}"),
+        Ok(Envelope::Notification { method, .. }) => format!("notification {method}"),
+        Ok(Envelope::Response { id, outcome: Outcome::Result(_) }) => format!("result for {id}"),
+        Ok(Envelope::Response { id, outcome: Outcome::Error { code, .. } }) => {
+            format!("error {code} for {id}")
+        }
+        Err(fault) => format!("no frame: {fault}"),
+    };
+    Some(safe::preview(told.as_bytes(), LABEL_BYTES))
+}
+
+fn awaited(wait: Wait) -> &'static str {
+    match wait {
+        Wait::Start => "the first answer,",
+        Wait::Answer => "the answer to",
+        Wait::Fence => "the answer to a fence",
+        Wait::Quiet => "silence",
+        Wait::Exit => "the end of the process",
+    }
 }

@@ -298,6 +298,32 @@ fn a_recording_that_is_cut_off_is_judged_as_far_as_it_goes() {
 }
 
 #[test]
+fn what_a_guest_leaves_running_is_killed_and_named() {
+    let mock = mock(SUITE, None).join(" ");
+    let script = format!("setsid sleep 600 </dev/null >/dev/null 2>&1 & exec {mock}");
+    let target = ["/bin/sh".to_owned(), "-c".to_owned(), script];
+    let (report, code) = check(SUITE, &["--only", "reasonix/transport/members-fit"], &target);
+    assert_eq!(code, 0);
+    let left = report["processes"][0]["left"].as_array().unwrap();
+    assert!(left.len() == 1 && left[0].as_str().unwrap().starts_with("sleep"), "{left:?}");
+    let pid =
+        left[0].as_str().unwrap().split(|letter: char| !letter.is_ascii_digit()).find(|it| !it.is_empty());
+    let pid = Pid::from_raw(pid.unwrap().parse().unwrap()).unwrap();
+    assert!(rustix::process::test_kill_process(pid).is_err());
+}
+
+#[test]
+fn a_write_is_cut_where_the_seed_says_and_read_part_by_part() {
+    let folder = TempDir::new().unwrap();
+    let run = folder.path().join("run").display().to_string();
+    let options = ["--seed", "7", "--only", "reasonix/transport/notifications-unanswered", "--record", &run];
+    let (report, code) = check(SUITE, &options, &mock(SUITE, None));
+    assert_eq!((code, report["seed"].as_str()), (0, Some("0000000000000007")));
+    let transcript = fs::read_to_string(Path::new(&run).join("001-observations.ndjson")).unwrap();
+    assert!(transcript.contains(r#""wrote":{"as":"started","parts":[8,43,"#), "{transcript}");
+}
+
+#[test]
 fn secrets_are_withheld_and_masked() {
     let folder = TempDir::new().unwrap();
     let seen = folder.path().join("seen");

@@ -661,9 +661,11 @@ impl<'c> Judge<'c> {
         let none = BTreeSet::new();
         let declared = self.declared.as_ref().unwrap_or(&none);
         match (Setting { declared, ..self.setting }).unmet(script) {
-            Some(Need::Provocation(name)) => Why::NotProvoked(Cow::Owned(format!(
-                "a provocation file that says how to make it: `[provoke] {name} = …`"
-            ))),
+            Some(Need::Provocation(name)) => {
+                let known = self.suite.provocations.iter().find(|provocation| provocation.name == name);
+                let says = known.map_or("", |provocation| provocation.says);
+                Why::NotProvoked(Cow::Owned(format!("the provocation `{name}`: {says}")))
+            }
             Some(Need::Exercise(group)) => Why::NotExercised(group),
             Some(Need::Declared(_)) | None => self.cut_short(),
         }

@@ -1,9 +1,11 @@
 //! The formats of recordings: a stored sample of each is read, fits its schema, and is written again byte for byte.
+#![expect(clippy::unwrap_used, reason = "a test may")]
 
 use jsonschema::Validator;
 use serde_json::Value;
 use sidecert_proto::run::Run;
-use sidecert_proto::transcript::{Kind, Record, Writer, read};
+use sidecert_proto::transcript::{Kind, LINE_BYTES_MAX, Record, Writer, read};
+use sidecert_proto::wire::{Deframer, Line};
 
 fn schema(text: &str) -> Validator {
     let schema: Value = serde_json::from_str(text).unwrap();
@@ -48,6 +50,28 @@ fn the_sample_has_every_kind_of_event() {
         "Oversize", "Starved", "Stderr", "Tail", "Text", "TimedOut", "Unknown", "Waited", "Wrote",
     ];
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_whole_file_comes_back_byte_for_byte_also_a_large_or_a_cut_off_one() {
+    let large = format!("{{\"x\":\"{}\"}}", "é".repeat(4 << 20));
+    let frame = |text: &str| format!("{{\"t\":1,\"from\":\"guest\",\"json\":{text}}}\n");
+    let files =
+        [TRANSCRIPT.to_owned(), frame(&large), format!("{}{}", frame("{}"), &frame(&large)[..5_000_001])];
+    for file in files {
+        let mut deframer = Deframer::new(LINE_BYTES_MAX);
+        let mut writer = Writer::default();
+        for chunk in file.as_bytes().chunks(1 << 16) {
+            let mut lines = deframer.push(chunk);
+            while let Some(line) = lines.next() {
+                let Line::Whole(line) = line else { panic!("a line of a transcript is never oversize here") };
+                writer.record(&read(line).unwrap());
+            }
+        }
+        // What has no line feed yet is kept as it stands.
+        let again = [&writer.text, deframer.tail()].concat();
+        assert!(again == file.as_bytes(), "{} bytes", file.len());
+    }
 }
 
 #[test]
