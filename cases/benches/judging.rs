@@ -9,7 +9,6 @@
     reason = "a benchmark is told the time, and tells it"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use sidecert_cases::reasonix::V1;
@@ -81,16 +80,8 @@ fn scan(recording: &[u8]) {
 }
 
 fn judge(recording: &[u8], times: usize) {
-    let (none, selected) = (BTreeSet::new(), V1.rows(Side::Guest).map(|row| row.id.to_owned()).collect());
-    let setting = Setting {
-        contract: (V1.contract)(),
-        manifest: None,
-        declared: &none,
-        provocations: &BTreeMap::new(),
-        exercised: &none,
-        seed: 1,
-        workspace: "/",
-    };
+    let selected = V1.rows(Side::Guest).map(|row| row.id.to_owned()).collect();
+    let setting = Setting::plain((V1.contract)());
     let mut judge = Judge::new(&V1, Side::Guest, Profile::Reference, setting, &selected);
     judge.begin("bench");
     // A longer recording is the same one again and again, between one header and one footer.

@@ -66,19 +66,11 @@ fn small(suite: &Suite) -> Contract {
 /// Rehearses the whole suite in memory, and judges it; also says whether the flaw has shown.
 fn run(suite: &'static Suite, how: How) -> (Judged, bool) {
     let contract = small(suite);
-    let (none, selected) = (BTreeSet::new(), suite.rows(Side::Guest).map(|row| row.id.to_owned()).collect());
+    let selected = suite.rows(Side::Guest).map(|row| row.id.to_owned()).collect();
     let large = r#"{"event":"input.receive","payload":{"text":"sidecert:large"}}"#;
     let provocations: BTreeMap<_, _> =
         how.provoked.then(|| ("large".to_owned(), large.to_owned())).into_iter().collect();
-    let setting = Setting {
-        contract: &contract,
-        manifest: None,
-        declared: &none,
-        provocations: &provocations,
-        exercised: &none,
-        seed: 7,
-        workspace: "/workspace",
-    };
+    let setting = Setting { provocations: &provocations, ..Setting::plain(&contract) };
     let fired = Rc::new(Cell::new(false));
     let scripts = suite.scripts(suite.rows(Side::Guest));
     let features = Features { lenient: how.lenient, ..Features::default() };
@@ -208,17 +200,8 @@ static CARELESS: ScriptDef = ScriptDef {
 fn a_wrong_frame_of_our_own_is_told_as_ours_and_fails_nobody() {
     for suite in SUITES {
         let contract = small(suite);
-        let (none, provocations) = (BTreeSet::new(), BTreeMap::new());
         let selected = suite.rows(Side::Guest).map(|row| row.id.to_owned()).collect();
-        let setting = Setting {
-            contract: &contract,
-            manifest: None,
-            declared: &none,
-            provocations: &provocations,
-            exercised: &none,
-            seed: 7,
-            workspace: "/workspace",
-        };
+        let setting = Setting::plain(&contract);
         let recordings = sim::rehearse(suite, setting, &[&CARELESS], false, &mut || {
             Box::new(Mock::guest(suite, &contract, Features::default(), None))
         })

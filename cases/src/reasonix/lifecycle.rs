@@ -104,7 +104,11 @@ fn shutdown_answered_in_time(exchange: &Exchange<'_>) -> Sight {
         (Some(answer), Some(wrote)) => {
             late(answer.at, &format!("answered after {} ms", (answer.t - wrote) / 1_000))
         }
-        _ => exchange.nothing_came(SHUTDOWN_REQUEST, "no answer"),
+        _ => match exchange.find(|kind| matches!(kind, Kind::Closed { from: Guest })) {
+            // Its output has ended, so there is no waiting for an answer any more.
+            Some(end) => Sight::SawOther { at: end.at, actual: "it ended without an answer".to_owned() },
+            None => exchange.nothing_came(SHUTDOWN_REQUEST, "no answer"),
+        },
     }
 }
 

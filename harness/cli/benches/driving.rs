@@ -9,7 +9,7 @@
     reason = "a benchmark tells what it finds, or stops"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -82,18 +82,8 @@ fn main() {
 fn drive(argv: &[OsString]) -> f64 {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("bulk.ndjson");
-    let (none, selected): (BTreeSet<String>, BTreeSet<String>) =
-        (BTreeSet::new(), V1.rows(Side::Guest).map(|row| row.id.to_owned()).collect());
-    let provocations = BTreeMap::new();
-    let setting = Setting {
-        contract: (V1.contract)(),
-        manifest: None,
-        declared: &none,
-        provocations: &provocations,
-        exercised: &none,
-        seed: 1,
-        workspace: "/",
-    };
+    let selected: BTreeSet<String> = V1.rows(Side::Guest).map(|row| row.id.to_owned()).collect();
+    let setting = Setting::plain((V1.contract)());
     let start = Instant::now();
     let spawn =
         Spawn { argv: argv.to_vec(), env: std::env::vars_os().collect(), cwd: None, launcher: launcher() };
@@ -131,16 +121,7 @@ fn launcher() -> PathBuf {
 
 /// Seconds in which the guest answers the same requests when they are written without looking.
 fn feed(argv: &[OsString]) -> f64 {
-    let none = BTreeSet::new();
-    let setting = Setting {
-        contract: (V1.contract)(),
-        manifest: None,
-        declared: &none,
-        provocations: &BTreeMap::new(),
-        exercised: &none,
-        seed: 1,
-        workspace: "/",
-    };
+    let setting = Setting::plain((V1.contract)());
     let initialize =
         sidecert_proto::script::request("1", contract::INITIALIZE, &host::initialize_params(&setting));
     let start = Instant::now();

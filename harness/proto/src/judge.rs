@@ -37,6 +37,8 @@ pub trait Observer<'c> {
 /// Something that happened, as observers see it.
 #[derive(Debug)]
 pub struct Moment<'a, 'c> {
+    /// Its place in the transcript.
+    pub at: u64,
     /// When.
     pub t: Micros,
     /// What.
@@ -84,7 +86,16 @@ pub struct Notes<'n> {
     rules: &'n [&'static Rule],
     marks: &'n mut [Mark],
     suspended: &'n BTreeSet<&'static str>,
-    fresh: &'n mut Vec<(usize, String)>,
+    fresh: &'n mut Vec<Fresh>,
+    at: u64,
+}
+
+/// A rule that was just broken: which one, where, and by what.
+#[derive(Debug)]
+struct Fresh {
+    rule: usize,
+    at: u64,
+    actual: String,
 }
 
 impl Notes<'_> {
@@ -97,9 +108,14 @@ impl Notes<'_> {
 
     /// The rule came up and was broken, by this.
     pub fn broken(&mut self, rule: &'static Rule, actual: impl FnOnce() -> String) {
-        if let Some(at) = self.place(rule) {
-            self.marks[at].came_up = true;
-            self.fresh.push((at, actual()));
+        self.broken_at(self.at, rule, actual);
+    }
+
+    /// The rule was broken at an earlier event, as only now is certain.
+    pub fn broken_at(&mut self, at: u64, rule: &'static Rule, actual: impl FnOnce() -> String) {
+        if let Some(rule) = self.place(rule) {
+            self.marks[rule].came_up = true;
+            self.fresh.push(Fresh { rule, at, actual: actual() });
         }
     }
 
@@ -220,7 +236,7 @@ struct Process<'c> {
     observer: Box<dyn Observer<'c> + 'c>,
     pairs: Pairs<'c>,
     marks: Vec<Mark>,
-    fresh: Vec<(usize, String)>,
+    fresh: Vec<Fresh>,
     suspended: BTreeSet<&'static str>,
     script: Option<Slice>,
     ended: ProcessEnd,
@@ -516,19 +532,20 @@ impl<'c> Judge<'c> {
 
     fn observe(&mut self, process: &mut Process<'c>, t: Micros, what: Happened<'_, 'c>, departs: bool) {
         let Process { observer, marks, fresh, suspended, events, .. } = process;
-        let mut notes = Notes { rules: self.suite.rules, marks, suspended, fresh };
-        observer.observe(&Moment { t, what }, &mut notes);
+        let mut notes = Notes { rules: self.suite.rules, marks, suspended, fresh, at: *events };
+        observer.observe(&Moment { at: *events, t, what }, &mut notes);
         if fresh.is_empty() {
             return;
         }
-        let at = At { process: self.judged.processes.len(), event: *events };
-        for (rule, actual) in fresh.drain(..) {
+        let process = self.judged.processes.len();
+        for Fresh { rule, at, actual } in fresh.drain(..) {
+            let at = At { process, event: at };
             if self.suite.rules[rule].binds == self.target {
-                self.tallies[rule].broken.get_or_insert((at.clone(), actual));
+                self.tallies[rule].broken.get_or_insert((at, actual));
             } else {
                 suspended.insert(self.suite.rules[rule].name);
                 if !departs && self.judged.ours.len() < OURS_MOST {
-                    self.judged.ours.push((at.clone(), actual));
+                    self.judged.ours.push((at, actual));
                 }
             }
         }

@@ -4,9 +4,9 @@
 //! that it can be judged again anywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use crate::json::{self, Node, Tape, quoted};
+use crate::transcript::Fault;
 
 /// The version of the format.
 pub const FORMAT: u64 = 1;
@@ -71,18 +71,6 @@ impl Recording {
         format!("{}.ndjson", self.name)
     }
 }
-
-/// Why a text is no `run.json`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(String);
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 impl Run {
     /// The text of `run.json`.

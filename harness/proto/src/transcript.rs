@@ -259,9 +259,9 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Why a line is no line of a transcript.
+/// Why a text is no recording: in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(String);
+pub struct Fault(pub(crate) String);
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -66,8 +66,12 @@ pub struct Session<'c> {
     given: BTreeMap<String, u64>,
     forgotten: bool,
     notified: bool,
+    /// How many requests of the host have no answer yet.
+    unanswered: u64,
     /// How many frames that are no requests the guest may still refuse under the id null.
     refusable: u64,
+    /// A refusal under no id, and where: of a notification, unless a request turns out to have no answer of its own.
+    refused: Option<(u64, String)>,
 }
 
 impl<'c> Session<'c> {
@@ -101,24 +105,26 @@ impl<'c> Session<'c> {
             given: BTreeMap::new(),
             forgotten: false,
             notified: false,
+            unanswered: 0,
             refusable: 0,
+            refused: None,
         }
     }
 
-    fn frame(&mut self, frame: &Framed<'_, 'c>, notes: &mut Notes<'_>) {
+    fn frame(&mut self, at: u64, frame: &Framed<'_, 'c>, notes: &mut Notes<'_>) {
         match frame.from {
             Side::Host => self.host_frame(frame, notes),
-            Side::Guest => self.guest_frame(frame, notes),
+            Side::Guest => self.guest_frame(at, frame, notes),
         }
     }
 
     fn host_frame(&mut self, frame: &Framed<'_, 'c>, notes: &mut Notes<'_>) {
-        match self.host_fault(frame) {
-            Some(fault) => {
-                self.refusable += 1;
-                notes.broken(&HOST_CONFORMS, || fault);
-            }
-            None => notes.kept(&HOST_CONFORMS),
+        if let Some(fault) = self.host_fault(frame) {
+            self.refusable += 1;
+            notes.broken(&HOST_CONFORMS, || fault);
+        } else {
+            self.unanswered += u64::from(matches!(frame.envelope, Ok(Envelope::Request { .. })));
+            notes.kept(&HOST_CONFORMS);
         }
         match &frame.envelope {
             Ok(Envelope::Notification { method, .. }) => {
@@ -157,13 +163,16 @@ impl<'c> Session<'c> {
         }
     }
 
-    fn guest_frame(&mut self, frame: &Framed<'_, 'c>, notes: &mut Notes<'_>) {
+    fn guest_frame(&mut self, at: u64, frame: &Framed<'_, 'c>, notes: &mut Notes<'_>) {
         self.before_initialized(frame, notes);
+        if frame.answers.is_some() {
+            self.unanswered = self.unanswered.saturating_sub(1);
+        }
         match &frame.envelope {
             Ok(Envelope::Response { id: Id::Null, outcome: Outcome::Error { code, .. } }) => {
-                self.refused(&format!("the error {code} under the id null"), notes);
+                self.refuses(at, &format!("the error {code} under the id null"));
             }
-            Err(Malformed::ResponseWithoutId) => self.refused("an answer without an id", notes),
+            Err(Malformed::ResponseWithoutId) => self.refuses(at, "an answer without an id"),
             Ok(Envelope::Response { outcome: Outcome::Result(result), .. })
                 if frame.answers.as_ref().is_some_and(|asked| asked.method.is_some()) =>
             {
@@ -207,14 +216,23 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// The guest refused something under no id: a frame of ours that was none, or else a notification.
-    fn refused(&mut self, what: &str, notes: &mut Notes<'_>) {
+    /// The guest refused something under no id: a frame of ours that was none, a request, or a notification.
+    fn refuses(&mut self, at: u64, what: &str) {
         if self.refusable > 0 {
             self.refusable -= 1;
         } else if self.notified {
-            notes.broken(&NOTIFICATIONS_UNANSWERED, || {
-                format!("{what}, with nothing but notifications to answer")
-            });
+            self.refused
+                .get_or_insert_with(|| (at, format!("{what}, with nothing but notifications to answer")));
+        }
+    }
+
+    /// Nothing more comes that belongs to what was said so far: whatever was refused can be told.
+    fn settled(&mut self, notes: &mut Notes<'_>) {
+        self.refusable = 0;
+        if let Some((at, actual)) = self.refused.take()
+            && self.unanswered == 0
+        {
+            notes.broken_at(at, &NOTIFICATIONS_UNANSWERED, || actual);
         }
     }
 
@@ -303,7 +321,7 @@ impl<'c> Session<'c> {
 impl<'c> Observer<'c> for Session<'c> {
     fn observe(&mut self, moment: &Moment<'_, 'c>, notes: &mut Notes<'_>) {
         match &moment.what {
-            Happened::Frame(frame) => self.frame(frame, notes),
+            Happened::Frame(frame) => self.frame(moment.at, frame, notes),
             Happened::Line { from: Side::Guest, fault } if self.phase != Phase::Open => {
                 let fault = fault.as_ref().map_or_else(|| "white space".to_owned(), ToString::to_string);
                 notes.broken(&SILENT_BEFORE_INITIALIZED, || {
@@ -312,9 +330,10 @@ impl<'c> Observer<'c> for Session<'c> {
             }
             Happened::Line { from: Side::Host, .. } => self.refusable += 1,
             // After a silence nobody is still about to refuse what came before it.
-            Happened::Event(Kind::Waited { wait: Wait::Quiet, .. }) => self.refusable = 0,
+            Happened::Event(Kind::Waited { wait: Wait::Quiet, .. }) => self.settled(notes),
             // The guest's output ended in order, so nothing can come any more: absences are proven.
             Happened::Event(Kind::Closed { from: Side::Guest }) => {
+                self.settled(notes);
                 if self.phase == Phase::Barrier {
                     notes.kept(&SILENT_BEFORE_INITIALIZED);
                 }

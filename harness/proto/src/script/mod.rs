@@ -80,7 +80,22 @@ pub struct Setting<'a> {
     pub workspace: &'a str,
 }
 
-impl Setting<'_> {
+impl<'a> Setting<'a> {
+    /// A setting in which the user gave nothing: no manifest, no provocation, no leave to exercise anything.
+    pub fn plain(contract: &'a Contract) -> Self {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        static NO_PROVOCATIONS: BTreeMap<String, String> = BTreeMap::new();
+        Self {
+            contract,
+            manifest: None,
+            declared: &NONE,
+            provocations: &NO_PROVOCATIONS,
+            exercised: &NONE,
+            seed: 0,
+            workspace: "/",
+        }
+    }
+
     /// Whether `need` is met.
     pub fn meets(&self, need: Need) -> bool {
         match need {
