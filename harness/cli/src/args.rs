@@ -57,7 +57,7 @@ pub(crate) struct CheckArgs {
     /// The guest's manifest: it is offered exactly what that declares. Without it, it is offered everything.
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
-    /// A TOML file whose [provoke] table says which frames make this guest do what no frame can order.
+    /// A TOML file whose `provoke` table says which frames make this guest do what no frame can order.
     #[arg(long, value_name = "FILE")]
     pub(crate) provoke: Option<PathBuf>,
     /// Let us do what may have effects or cost money: streams, ui-actions, prompts, calls or all.
