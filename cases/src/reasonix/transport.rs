@@ -104,24 +104,24 @@ static LARGEST_FRAME: ScriptDef = ScriptDef {
         let body = Limits::of(setting.contract).frame_bytes - 1;
         Script::new("largest-frame")
             .step(Step::Send { label: Some("largest".to_owned()), frame: padded_request(LARGEST, body) })
-            .step(Step::Fence { or_end: true })
-            .quiet()
+            .answer("largest")
     },
 };
 
 fn largest_frame_served(exchange: &Exchange<'_>) -> Sight {
-    match answer_to_id(exchange, LARGEST) {
-        Some((at, None)) => Sight::Saw(SERVED, at),
+    match exchange.answer_to("largest") {
         // Whatever the method says to it, it was read; only the frame layer's own refusals mean that it was not.
-        Some((at, Some(code))) if code != rpc::PARSE_ERROR && code != rpc::INVALID_REQUEST => {
-            Sight::Saw(SERVED, at)
-        }
-        Some((at, Some(code))) => Sight::SawOther { at, actual: format!("refused with {code}") },
+        Some(answer) => match answer.code() {
+            Some(code @ (rpc::PARSE_ERROR | rpc::INVALID_REQUEST)) => {
+                Sight::SawOther { at: answer.at, actual: format!("refused with {code}") }
+            }
+            _ => Sight::Saw(SERVED, answer.at),
+        },
         None => match exchange.find(|kind| matches!(kind, Kind::Closed { from: Guest })) {
             Some(end) => {
                 Sight::SawOther { at: end.at, actual: "the connection ended without an answer".to_owned() }
             }
-            None => exchange.nothing_came("largest", "no answer, though a later request was answered"),
+            None => exchange.nothing_came("largest", "no answer"),
         },
     }
 }
@@ -144,19 +144,13 @@ static OVERSIZED_FRAME: ScriptDef = ScriptDef {
 };
 
 fn oversized_frame_fatal(exchange: &Exchange<'_>) -> Sight {
-    if let Some((at, None)) = answer_to_id(exchange, OVERSIZED) {
-        return Sight::SawOther { at, actual: "the request was served".to_owned() };
+    if let Some(answer) = exchange.answer_to("oversized").filter(|answer| answer.code().is_none()) {
+        return Sight::SawOther { at: answer.at, actual: "the request was served".to_owned() };
     }
     match exchange.find(|kind| matches!(kind, Kind::Closed { from: Guest } | Kind::Exited(_))) {
         Some(end) => Sight::Saw(ENDED, end.at),
         None => exchange.nothing_came("oversized", "the connection went on: a later request was answered"),
     }
-}
-
-/// The answer to the request with this id: where it is, and its code if it is an error.
-fn answer_to_id(exchange: &Exchange<'_>, id: i64) -> Option<(u64, Option<i64>)> {
-    let answer = exchange.responses().find(|(_, its)| *its == Id::Integer(id));
-    answer.map(|(answer, _)| (answer.at, answer.code()))
 }
 
 /// Makes the guest want to say more than a frame can hold.

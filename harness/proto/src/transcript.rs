@@ -244,6 +244,16 @@ impl<'a> Payload<'a> {
         }
     }
 
+    /// The id of the request that they are. What a fill repeats stands in a string, so it is not needed to tell.
+    pub fn id(&self) -> Option<i64> {
+        let bytes = match self {
+            Self::Fill { head, tail, .. } => Cow::Owned([head.as_bytes(), tail.as_bytes()].concat()),
+            other => other.bytes(),
+        };
+        let tape = Tape::scan(&bytes).ok()?;
+        tape.root().get("id").filter(|id| id.is_written_as_integer()).and_then(|id| id.as_i64())
+    }
+
     /// How many bytes they are.
     pub fn len(&self) -> u64 {
         match self {

@@ -251,7 +251,13 @@ impl<'a> Play<'a> {
                 let known = template.renders_json().then(|| Payload::Json(Cow::Owned(text.clone())));
                 (text.into_bytes(), known)
             }
-            Outgoing::Payload(payload) => (payload.bytes().into_owned(), Some(payload.clone())),
+            Outgoing::Payload(payload) => {
+                // So that its answer can be awaited by its label, like any other's.
+                if let (Some(label), Some(id)) = (label, payload.id()) {
+                    script.ids.insert(label.to_owned(), id);
+                }
+                (payload.bytes().into_owned(), Some(payload.clone()))
+            }
         };
         let cut_at = std::mem::take(&mut script.cut_at);
         if let Some(id) = label.and_then(|label| script.ids.get(label))
