@@ -166,6 +166,12 @@ fn a_required_requirement_must_pass() {
 }
 
 #[test]
+fn any_number_of_jobs_is_as_many_as_there_are_processes() {
+    let (_, code) = check(SUITE, &["--jobs", "99999999999"], &mock(SUITE, None));
+    assert_eq!(code, 0);
+}
+
+#[test]
 fn only_and_skip_play_and_judge_what_they_leave() {
     let options = ["--only", "reasonix/transport/*", "--skip", "*frame*"];
     let (report, code) = check(SUITE, &options, &mock(SUITE, None));

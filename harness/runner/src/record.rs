@@ -112,8 +112,10 @@ pub fn record(order: &Order<'_>) -> (Vec<Recording>, Result<(), RecordFault>) {
         }
     }
     let shared = Shared { state: Mutex::new(state), changed: Condvar::new() };
+    // There are never more processes to play at once than there are scripts.
+    let workers = order.jobs.get().min(order.scripts.len().max(1));
     thread::scope(|scope| {
-        for _ in 0..order.jobs.get() {
+        for _ in 0..workers {
             scope.spawn(|| shared.work(order));
         }
     });
