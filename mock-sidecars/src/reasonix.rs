@@ -27,6 +27,15 @@ pub static FLAWS: &[Flaw] = &[
         ),
     },
     Flaw {
+        name: "answers-notifications-with-results",
+        side: Guest,
+        editions: BOTH,
+        breaks: &["reasonix/transport/notifications-unanswered"],
+        reach: Reach::Frame,
+        at: Trigger::Receives(r#"{"id":{"$absent":true},"method":"extension/event"}"#),
+        does: Misdeed::Also(r#"{"jsonrpc":"2.0","id":null,"result":{}}"#),
+    },
+    Flaw {
         name: "refuses-large-frames",
         side: Guest,
         editions: BOTH,

@@ -1,11 +1,14 @@
 //! Writing for people and to files: a closed pipe is nobody's fault, any other failure is told.
 
 use std::fs;
-use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
 use crate::args::Color;
 use crate::exit::Fault;
+
+/// The largest file of the user's that is read whole, in bytes.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// The width of a report where no terminal says another.
 const WIDTH: usize = 100;
@@ -29,7 +32,25 @@ pub(crate) fn print_to_stderr(text: &str) -> Result<(), Fault> {
     tolerate_closed_pipe(written).map_err(|error| Fault::not_written("standard error", &error))
 }
 
-/// Text in a file, whole or not at all where the platform can do that.
+/// Text in a file that only its owner may read: what a target said is nobody else's business.
+pub(crate) fn write_private_file(path: &Path, text: &str) -> Result<(), Fault> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let file = fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| Fault::not_written(&path.display().to_string(), &error))
+}
+
+/// Reads a file that the user names, up to [`FILE_BYTES_MAX`]: a wrong name may be a device that never ends.
+pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(io::Error::other(format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// Text in a file.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Fault> {
     fs::write(path, text).map_err(|error| Fault::not_written(&path.display().to_string(), &error))
 }

@@ -6,18 +6,19 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use sidecert_proto::suite::Suite;
 
 use crate::exit::Fault;
+use crate::output;
 use crate::select::closest;
 
 /// The provocations in the file, each as one JSON text.
 pub(crate) fn read(path: &Path, suite: &Suite) -> Result<BTreeMap<String, String>, Fault> {
     let fault = |says: String| Fault::usage(format!("--provoke {}: {says}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+    let text = output::read_file(path).map_err(|error| fault(error.to_string()))?;
+    let text = String::from_utf8(text).map_err(|_| fault("it is not UTF-8".to_owned()))?;
     // An error of the TOML reader is several lines long; the first one and the place say all that is needed.
     let table: toml::Table = toml::from_str(&text).map_err(|error| {
         let line =

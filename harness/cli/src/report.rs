@@ -65,7 +65,10 @@ pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
         .collect();
     let faults = judged.faults.iter().map(|fault| {
         let name = name(judged, fault.process);
-        format!("the recording {name} is faulty in line {}: {}", fault.line, fault.says)
+        match fault.line {
+            0 => format!("the recording {name} is faulty: {}", fault.says),
+            line => format!("the recording {name} is faulty in line {line}: {}", fault.says),
+        }
     });
     let cause = judged.cause.iter().cloned().chain(faults).next();
     reports::Report {

@@ -1,7 +1,7 @@
 //! Which requirements are meant: ids, patterns, and files of them.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::path::Path;
 
 use globset::{Glob, GlobMatcher};
 use sidecert_proto::contract::Side;
@@ -9,6 +9,7 @@ use sidecert_proto::suite::Suite;
 
 use crate::args::Judging;
 use crate::exit::Fault;
+use crate::output;
 
 /// The requirements of `suite` for `side` that `--only` and `--skip` leave; never none.
 pub(crate) fn selected(suite: &Suite, side: Side, judging: &Judging) -> Result<BTreeSet<String>, Fault> {
@@ -62,8 +63,9 @@ fn expanded(option: &str, patterns: &[String]) -> Result<Vec<(String, String)>, 
             all.push((pattern.clone(), option.to_owned()));
             continue;
         };
-        let text =
-            fs::read_to_string(path).map_err(|error| Fault::usage(format!("{option} @{path}: {error}")))?;
+        let text = output::read_file(Path::new(path))
+            .map_err(|error| Fault::usage(format!("{option} @{path}: {error}")))?;
+        let text = String::from_utf8_lossy(&text);
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let before = all.len();
         for (at, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {

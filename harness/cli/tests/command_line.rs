@@ -157,6 +157,21 @@ fn a_banner_before_the_handshake_is_found_and_does_not_hide_the_rest() {
 }
 
 #[test]
+fn lines_that_end_in_cr_lf_are_lines() {
+    let script = format!("{} | sed -u 's/$/\\r/'", mock(SUITE, None).join(" "));
+    let (report, code) = check(SUITE, &[], &["/bin/sh".to_owned(), "-c".to_owned(), script]);
+    assert_eq!(code, 0, "{report:#}");
+}
+
+#[test]
+fn a_file_that_never_ends_is_refused() {
+    for option in ["--manifest", "--provoke"] {
+        complains(&[option, "/dev/zero"], &["true"], 2, "it is larger than");
+    }
+    complains(&["--only", "@/dev/zero"], &["true"], 2, "it is larger than");
+}
+
+#[test]
 fn a_required_requirement_must_pass() {
     let (_, code) =
         check(SUITE, &["--require", "reasonix/transport/frames-within-limit"], &mock(SUITE, None));

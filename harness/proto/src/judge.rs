@@ -203,7 +203,7 @@ pub struct ProcessEnd {
 pub struct RecordingFault {
     /// In which process.
     pub process: usize,
-    /// In which line, counted from 1.
+    /// In which line, counted from 1; 0 where it is the whole of it.
     pub line: u64,
     /// What.
     pub says: String,

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -145,7 +146,7 @@ fn wrapped(args: &CheckArgs, command: &[OsString]) -> Result<Vec<OsString>, Faul
 /// The manifest as text, if it is one JSON object.
 fn manifest(path: &Path) -> Result<String, Fault> {
     let fault = |says: String| Fault::usage(format!("--manifest {}: {says}", path.display()));
-    let text = fs::read(path).map_err(|error| fault(error.to_string()))?;
+    let text = output::read_file(path).map_err(|error| fault(error.to_string()))?;
     let text = String::from_utf8(text).map_err(|_| fault("it is not UTF-8".to_owned()))?;
     let object = match Tape::scan(text.as_bytes()) {
         Ok(tape) => (tape.root().kind() == Kind::Object).then(|| tape.root().raw().to_owned()),
@@ -242,7 +243,7 @@ impl Folder {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(path).map_err(fault)?;
+                fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(fault)?;
             }
             Err(error) => return Err(Fault::usage(format!("--record {}: {error}", path.display()))),
         }
@@ -257,7 +258,7 @@ impl Folder {
     }
 
     fn write(&self, run: &Run) -> Result<(), Fault> {
-        output::write_file(&self.path().join(run::FILE), &run.write())
+        output::write_private_file(&self.path().join(run::FILE), &run.write())
     }
 
     /// Keeps a folder of ours, and says where it is, or removes it.

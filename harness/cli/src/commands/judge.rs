@@ -48,13 +48,21 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
 fn read(folder: &Path) -> Result<Run, Fault> {
     let path = folder.join(run::FILE);
     let fault = |says: String| Fault::usage(format!("{}: {says}", path.display()));
-    let text = fs::read(&path).map_err(|error| match error.kind() {
+    let text = regular(&path).and_then(|_| output::read_file(&path)).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             Fault::usage(format!("{}: no recorded run; `check … --record DIR` makes one", folder.display()))
         }
         _ => fault(error.to_string()),
     })?;
     Run::read(&text).map_err(|error| fault(error.to_string()))
+}
+
+/// Opens a file of a recording. A device or a pipe may never end, so it is none.
+fn regular(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    File::open(path)
 }
 
 /// Judges the run in `folder` and writes every report. `forced` is an exit code that the recording of it came to.
@@ -129,7 +137,7 @@ fn judged(
         let mut digest = Digest::default();
         let path = folder.join(recording.file());
         let fault = |error: io::Error| Fault::usage(format!("{}: {error}", path.display()));
-        let mut file = File::open(&path).map_err(fault)?;
+        let mut file = regular(&path).map_err(fault)?;
         loop {
             match file.read(&mut chunk).map_err(fault)? {
                 0 => break,
@@ -141,7 +149,7 @@ fn judged(
         }
         if digest.finish() != recording.sha256 {
             let says = "it is not what was recorded: its SHA-256 is another".to_owned();
-            changed.push(RecordingFault { process, line: 1, says });
+            changed.push(RecordingFault { process, line: 0, says });
         }
     }
     let mut judged = judge.finish();
@@ -209,7 +217,7 @@ fn excerpts(folder: &Path, run: &Run, judged: &Judged) -> Result<Excerpts, Fault
         }
         let path = folder.join(recording.file());
         let fault = |error: io::Error| Fault::usage(format!("{}: {error}", path.display()));
-        let mut file = File::open(&path).map_err(fault)?;
+        let mut file = regular(&path).map_err(fault)?;
         let mut around =
             Around { number, places: &places, event: 0, before: VecDeque::new(), excerpts: &mut excerpts };
         let mut deframer = Deframer::new(LINE_BYTES_MAX);

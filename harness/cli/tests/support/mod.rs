@@ -39,7 +39,9 @@ pub(crate) fn provocations() -> PathBuf {
 
 /// Runs the program with these words.
 pub(crate) fn sidecert<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Output {
-    Command::new(program()).args(words).output().unwrap()
+    // A run that fails keeps its recording: here it goes with the folder.
+    let scratch = tempfile::tempdir().unwrap();
+    Command::new(program()).args(words).env("TMPDIR", scratch.path()).output().unwrap()
 }
 
 /// Checks `target` with these options; gives the report, and the exit code.

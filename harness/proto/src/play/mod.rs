@@ -35,6 +35,8 @@ pub const FENCE: &str = "fence";
 
 /// How much standard error is recorded, in bytes; what is more is counted.
 const STDERR_BYTES_MOST: usize = 64 << 10;
+/// How much a target may write while a frame is awaited, in bytes: what is more would fill the disk.
+const FLOOD_BYTES_MOST: u64 = 64 << 20;
 /// How many frames of ours may be waiting for an answer that is timed.
 const PENDING_MOST: usize = 1 << 16;
 
@@ -82,6 +84,12 @@ struct Waiting {
     deadline: Option<Micros>,
     what: What,
     starved: u8,
+}
+
+impl Waiting {
+    fn is_for_a_frame(&self) -> bool {
+        matches!(self.what, What::Frame(_) | What::Fence { .. })
+    }
 }
 
 enum What {
@@ -350,6 +358,7 @@ impl<'a> Play<'a> {
     }
 
     fn wait(&mut self, wait: Wait, label: Option<String>, within: Micros, what: What, now: Micros) {
+        self.link.since_wait = 0;
         let deadline = match what {
             // These end a process or a silence: they are bounded whatever the user lifts.
             What::Silence { .. } | What::Exit | What::Gone { .. } => Some(now.saturating_add(within)),
@@ -373,6 +382,13 @@ impl<'a> Play<'a> {
 
     fn read(&mut self, chunk: &[u8], now: Micros) {
         self.link.any_byte |= !chunk.is_empty();
+        self.link.since_wait += chunk.len() as u64;
+        if self.link.since_wait > FLOOD_BYTES_MOST
+            && self.waiting.as_ref().is_some_and(Waiting::is_for_a_frame)
+        {
+            let cause = format!("the guest wrote {} MiB, and not what was awaited", FLOOD_BYTES_MOST >> 20);
+            return self.cut(cause, now);
+        }
         self.extend_start();
         let Some(mut deframer) = self.deframer.take() else { return };
         let mut lines = deframer.push(chunk);

@@ -15,6 +15,8 @@ const TIMES_MOST: usize = 64;
 )]
 pub(super) struct Link {
     pub(super) any_byte: bool,
+    /// How many bytes have come since the wait began.
+    pub(super) since_wait: u64,
     pub(super) over: bool,
     pub(super) broken: bool,
     pub(super) closed: bool,

@@ -5,6 +5,7 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::contract;
 use crate::contract::{Contract, Method, MethodKind, Side};
@@ -66,6 +67,8 @@ pub struct Session<'c> {
     given: BTreeMap<String, u64>,
     forgotten: bool,
     notified: bool,
+    /// From the least to the greatest id under which the host has asked, with one more at the end.
+    asked: Range<i64>,
     /// How many requests of the host have no answer yet.
     unanswered: u64,
     /// How many frames that are no requests the guest may still refuse under the id null.
@@ -105,6 +108,7 @@ impl<'c> Session<'c> {
             given: BTreeMap::new(),
             forgotten: false,
             notified: false,
+            asked: 0..0,
             unanswered: 0,
             refusable: 0,
             refused: None,
@@ -135,7 +139,17 @@ impl<'c> Session<'c> {
                 }
                 self.remember(frame);
             }
-            Ok(Envelope::Request { .. }) => self.remember(frame),
+            Ok(Envelope::Request { id, .. }) => {
+                if let Id::Integer(id) = id {
+                    let (least, most) = if self.asked.is_empty() {
+                        (*id, *id)
+                    } else {
+                        (self.asked.start, self.asked.end - 1)
+                    };
+                    self.asked = least.min(*id)..most.max(*id).saturating_add(1);
+                }
+                self.remember(frame);
+            }
             _ => {}
         }
     }
@@ -169,8 +183,8 @@ impl<'c> Session<'c> {
             self.unanswered = self.unanswered.saturating_sub(1);
         }
         match &frame.envelope {
-            Ok(Envelope::Response { id: Id::Null, outcome: Outcome::Error { code, .. } }) => {
-                self.refuses(at, &format!("the error {code} under the id null"));
+            Ok(Envelope::Response { id, outcome }) if frame.answers.is_none() && !self.was_asked(id) => {
+                self.refuses(at, &format!("{} under the id {}", outcome.summary(), short(&id.to_string())));
             }
             Err(Malformed::ResponseWithoutId) => self.refuses(at, "an answer without an id"),
             Ok(Envelope::Response { outcome: Outcome::Result(result), .. })
@@ -214,6 +228,11 @@ impl<'c> Session<'c> {
                 Err(fault) => format!("a line that is no frame ({fault}) before initialized"),
             });
         }
+    }
+
+    /// Whether the host ever asked under this id.
+    fn was_asked(&self, id: &Id<'_>) -> bool {
+        matches!(id, Id::Integer(id) if self.asked.contains(id))
     }
 
     /// The guest refused something under no id: a frame of ours that was none, a request, or a notification.
@@ -322,13 +341,13 @@ impl<'c> Observer<'c> for Session<'c> {
     fn observe(&mut self, moment: &Moment<'_, 'c>, notes: &mut Notes<'_>) {
         match &moment.what {
             Happened::Frame(frame) => self.frame(moment.at, frame, notes),
-            Happened::Line { from: Side::Guest, fault } if self.phase != Phase::Open => {
-                let fault = fault.as_ref().map_or_else(|| "white space".to_owned(), ToString::to_string);
+            // White space around a frame, the CR before the LF above all, makes it no other frame.
+            Happened::Line { from: Side::Guest, fault: Some(fault) } if self.phase != Phase::Open => {
                 notes.broken(&SILENT_BEFORE_INITIALIZED, || {
                     format!("a line that is no frame ({fault}) before initialized")
                 });
             }
-            Happened::Line { from: Side::Host, .. } => self.refusable += 1,
+            Happened::Line { from: Side::Host, fault: Some(_) } => self.refusable += 1,
             // After a silence nobody is still about to refuse what came before it.
             Happened::Event(Kind::Waited { wait: Wait::Quiet, .. }) => self.settled(notes),
             // The guest's output ended in order, so nothing can come any more: absences are proven.
@@ -357,5 +376,6 @@ fn misplaced(known: Option<&Method>, from: Side, kind: MethodKind, name: &str) -
 
 fn told(method: &str, part: &str, validator: &Validator, value: Node<'_>) -> Option<String> {
     let violation = validator.check(value)?;
-    Some(format!("{part} of {method}: {} {}", violation.pointer, violation.says))
+    let at = if violation.pointer.is_empty() { String::new() } else { format!("{} ", violation.pointer) };
+    Some(format!("{part} of {method}: {at}{}", violation.says))
 }
