@@ -178,7 +178,7 @@ impl<'c> Mock<'c> {
         let misdeed = if received { self.misdeed(|_| true) } else { None };
         self.captures = captures;
         match misdeed {
-            Some(Misdeed::Instead(template)) => return self.say_template(template, now),
+            Some(Misdeed::Instead(template)) => return self.say_template(template),
             Some(Misdeed::Overfill) => {
                 let overfull = vec![b'x'; self.frame_bytes + self.frame_bytes / 8];
                 return self.write(overfull);
@@ -193,7 +193,7 @@ impl<'c> Mock<'c> {
             self.say(said, now);
         }
         if let Some(Misdeed::Also(template)) = misdeed {
-            self.say_template(template, now);
+            self.say_template(template);
         }
     }
 
@@ -211,17 +211,17 @@ impl<'c> Mock<'c> {
             Some(Misdeed::Delay(millis)) => self.later.push_back((now + millis * 1_000, said.line)),
             Some(Misdeed::Instead(template)) => {
                 matches(r#"{"id":{"$capture":"id"}}"#, &said.line, &mut self.captures);
-                self.say_template(template, now);
+                self.say_template(template);
             }
             Some(Misdeed::Also(template)) => {
                 self.write(said.line);
-                self.say_template(template, now);
+                self.say_template(template);
             }
             _ => self.write(said.line),
         }
     }
 
-    fn say_template(&mut self, template: &str, _: Micros) {
+    fn say_template(&mut self, template: &str) {
         let line = Template::new(template).render(
             &mut std::collections::BTreeMap::new(),
             &mut 1_000_000,

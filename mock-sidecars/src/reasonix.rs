@@ -189,7 +189,7 @@ const LARGE: &str = r#"{"id":{"$capture":"id"},"method":"extension/intercept","p
 pub fn provoked(line: &[u8], said: &mut Vec<Said>) -> bool {
     // What is longer is none, and not worth a scan.
     const PROVOCATION_BYTES_MAX: usize = 4096;
-    if line.len() > PROVOCATION_BYTES_MAX || memchr_sidecert(line).is_none() {
+    if line.len() > PROVOCATION_BYTES_MAX || !has_mark(line) {
         return false;
     }
     let Ok(tape) = Tape::scan(line) else { return false };
@@ -208,7 +208,8 @@ pub fn provoked(line: &[u8], said: &mut Vec<Said>) -> bool {
     true
 }
 
-fn memchr_sidecert(line: &[u8]) -> Option<usize> {
+/// Whether the line may be a provocation at all: they all have the mark.
+fn has_mark(line: &[u8]) -> bool {
     const MARK: &[u8] = b"sidecert:";
-    line.windows(MARK.len()).position(|window| window == MARK)
+    line.windows(MARK.len()).any(|window| window == MARK)
 }

@@ -10,7 +10,7 @@ use crate::contract::{Contract, Fact};
 use crate::json::{Node, Tape, quoted};
 use crate::play::Peer;
 use crate::rpc::{self, Envelope, Id, Outcome};
-use crate::script::{Outgoing, Pattern, Script, Setting, Step, Template, Within};
+use crate::script::{Outgoing, Pattern, Script, Setting, Step, Within};
 
 /// The label of the request that opens a connection.
 pub const INITIALIZE: &str = "initialize";
@@ -254,9 +254,4 @@ pub fn padded_request(id: i64, bytes: usize) -> Outgoing {
         count,
         tail: tail.into(),
     })
-}
-
-/// A template for a conforming request with these params.
-pub fn template(label: &str, method: &str, params: &str) -> Template {
-    Template::new(crate::script::request(&format!(r#"{{"$id":"{label}"}}"#), method, params))
 }
