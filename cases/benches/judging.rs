@@ -122,7 +122,7 @@ fn recording() -> (Vec<u8>, u64, u64) {
         writer.event(&Event {
             t,
             link: 0,
-            kind: Kind::Frame(Frame { from, label: None, departs: None, payload }),
+            kind: Kind::Frame(Frame { from, label: None, departs: None, open: false, payload }),
         });
     };
     for text in HANDSHAKE {

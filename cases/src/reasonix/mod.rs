@@ -1,16 +1,22 @@
 //! The Reasonix extension protocol: one table for the family, a suite for each edition.
 
 mod content;
+mod envelope;
+mod errors;
+mod framing;
 mod interception;
 mod lifecycle;
+mod members;
 mod providers;
 mod security;
-mod transport;
+mod sights;
+mod ui;
 
+use sidecert_proto::json::{Tape, quoted};
 use sidecert_proto::reasonix::contract::{self, Limits};
 use sidecert_proto::reasonix::{host, session};
 use sidecert_proto::requirement::{Accepts, Basis, Editions, Requirement, Seen};
-use sidecert_proto::script::{Process, ScriptDef};
+use sidecert_proto::script::{Process, ScriptDef, Setting};
 use sidecert_proto::suite::{Exercise, Provocation, Suite};
 
 /// The edition of `reasonix-v1`.
@@ -28,6 +34,11 @@ const KEPT: Seen = Seen("that this holds throughout");
 const KEPT_AS_SPECIFIED: &[Accepts] = &[Accepts { seen: KEPT, by: Basis::Specified }];
 const KEPT_AS_OBSERVED: &[Accepts] = &[Accepts { seen: KEPT, by: RELEASE }];
 
+/// A method that no contract has.
+const NO_METHOD: &str = "extension/sidecert/none";
+/// The params that cancel a stream that there is not: a request that does nothing.
+const NOTHING_PARAMS: &str = r#"{"streamId":"sidecert-none"}"#;
+
 /// The handshake, which every process but a bare one begins with.
 static HANDSHAKE: ScriptDef =
     ScriptDef { name: "handshake", process: Process::Tour, needs: &[], build: host::opening };
@@ -35,25 +46,31 @@ static HANDSHAKE: ScriptDef =
 static SHUTDOWN: ScriptDef =
     ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: host::closing };
 
-/// Every requirement of the family, section by section.
-static REQUIREMENTS: &[Requirement] = &{
-    let sections: [&[Requirement]; 6] = [
-        transport::ROWS,
-        lifecycle::ROWS,
-        content::ROWS,
-        interception::ROWS,
-        providers::ROWS,
-        security::ROWS,
-    ];
-    joined::<ROWS>(&sections)
-};
+const SECTIONS: [&[Requirement]; 10] = [
+    framing::ROWS,
+    envelope::ROWS,
+    members::ROWS,
+    lifecycle::ROWS,
+    content::ROWS,
+    interception::ROWS,
+    providers::ROWS,
+    ui::ROWS,
+    errors::ROWS,
+    security::ROWS,
+];
 
-const ROWS: usize = transport::ROWS.len()
-    + lifecycle::ROWS.len()
-    + content::ROWS.len()
-    + interception::ROWS.len()
-    + providers::ROWS.len()
-    + security::ROWS.len();
+/// Every requirement of the family, section by section.
+static REQUIREMENTS: &[Requirement] = &joined::<{ count(&SECTIONS) }>(&SECTIONS);
+
+/// How many rows all sections have.
+const fn count(sections: &[&[Requirement]]) -> usize {
+    let (mut section, mut rows) = (0, 0);
+    while section < sections.len() {
+        rows += sections[section].len();
+        section += 1;
+    }
+    rows
+}
 
 /// The rows of all sections in one table.
 const fn joined<const N: usize>(sections: &[&[Requirement]]) -> [Requirement; N] {
@@ -69,6 +86,31 @@ const fn joined<const N: usize>(sections: &[&[Requirement]]) -> [Requirement; N]
         section += 1;
     }
     table
+}
+
+/// The event (a JSON text) and the payload of a provocation, with `more` behind the first text of the payload.
+fn provoked_payload(setting: &Setting<'_>, name: &str, more: &str) -> (String, String) {
+    let text = setting.provocations.get(name).map_or("{}", String::as_str);
+    let tape = Tape::scan(text.as_bytes());
+    let member = |name: &str| tape.as_ref().ok().and_then(|tape| tape.root().get(name));
+    let event = member("event").map_or("null", |event| event.raw()).to_owned();
+    let Some(payload) = member("payload") else { return (event, "null".to_owned()) };
+    let whole = payload.raw();
+    let first = payload.walk().find_map(|(_, node)| Some((node, node.as_str()?.into_owned())));
+    match first {
+        Some((node, said)) if !more.is_empty() => {
+            let start = node.offset() - payload.offset();
+            let end = start + node.raw().len();
+            (event, format!("{}{}{}", &whole[..start], quoted(&format!("{said}{more}")), &whole[end..]))
+        }
+        _ => (event, whole.to_owned()),
+    }
+}
+
+/// The params of an intercept that is a provocation, and that may take so long.
+fn provoked_intercept(setting: &Setting<'_>, name: &str, millis: u64) -> String {
+    let (event, payload) = provoked_payload(setting, name, "");
+    format!(r#"{{"event":{event},"payload":{payload},"seq":1,"timeoutMillis":{millis}}}"#)
 }
 
 /// `reasonix.extension.v1`.
@@ -111,16 +153,62 @@ const FAMILY: Suite = Suite {
     exercises: EXERCISES,
 };
 
-const PROVOCATIONS: &[Provocation] = &[Provocation {
-    name: "large",
-    says: "it wants to answer this intercept with more than a frame can hold (a replacement of 9 MiB)",
-    example: r#"{ event = "input.receive", payload = { text = "sidecert:large" } }"#,
-}];
+const PROVOCATIONS: &[Provocation] = &[
+    Provocation {
+        name: "panic",
+        says: "its handler fails with an exception when it rules on this intercept",
+        example: r#"{ event = "input.receive", payload = { text = "sidecert:panic" } }"#,
+    },
+    Provocation {
+        name: "slow",
+        says: "it is not done with this intercept within the time that the intercept allows",
+        example: r#"{ event = "input.receive", payload = { text = "sidecert:slow" } }"#,
+    },
+    Provocation {
+        name: "replace",
+        says: "it replaces the payload of this intercept",
+        example: r#"{ event = "input.receive", payload = { text = "sidecert:replace" } }"#,
+    },
+    Provocation {
+        name: "large",
+        says: "it wants to answer this intercept with more than a frame can hold (a replacement of 9 MiB)",
+        example: r#"{ event = "input.receive", payload = { text = "sidecert:large" } }"#,
+    },
+    Provocation {
+        name: "prompt",
+        says: "it asks the user something before it rules on this intercept",
+        example: r#"{ event = "input.receive", payload = { text = "sidecert:prompt" } }"#,
+    },
+    Provocation {
+        name: "publish",
+        says: "it shows a surface of each kind before it rules on this intercept",
+        example: r#"{ event = "input.receive", payload = { text = "sidecert:publish" } }"#,
+    },
+    Provocation {
+        name: "echo-payload",
+        says: "it replaces the payload of this intercept by the same payload",
+        example: r#"{ event = "input.receive", payload = { text = "sidecert:echo-payload" } }"#,
+    },
+    Provocation {
+        name: "empty-stream",
+        says: "its provider has nothing to say to this message",
+        example: r#"{ message = "sidecert:empty-stream" }"#,
+    },
+    Provocation {
+        name: "failing-stream",
+        says: "its provider fails on this message, with an error that has a key in it",
+        example: r#"{ message = "sidecert:failing-stream" }"#,
+    },
+    Provocation {
+        name: "long-stream",
+        says: "its provider goes on and on about this message",
+        example: r#"{ message = "sidecert:long-stream" }"#,
+    },
+];
 
 const EXERCISES: &[Exercise] = &[
     Exercise { name: "streams", says: "open provider streams, which may cost money" },
     Exercise { name: "ui-actions", says: "call the actions that it declares" },
     Exercise { name: "prompts", says: "answer its prompts" },
-    Exercise { name: "calls", says: "call its tools" },
     Exercise { name: "all", says: "all of these" },
 ];

@@ -58,7 +58,8 @@ pub(crate) fn event(draw: &mut Draw<'_>, fill_bytes_max: u64) -> Event<'static> 
         0..3 => {
             let label = draw.optional(Draw::text).map(Cow::Owned);
             let departs = draw.optional(Draw::text).map(Cow::Owned);
-            Kind::Frame(Frame { from, label, departs, payload: payload(draw, fill_bytes_max) })
+            let open = draw.flag();
+            Kind::Frame(Frame { from, label, departs, open, payload: payload(draw, fill_bytes_max) })
         }
         3 => Kind::Oversize { from, head: Cow::Owned(draw.bytes(64).to_vec()), seen: draw.number() },
         4 => Kind::Tail { from, payload: payload(draw, fill_bytes_max) },

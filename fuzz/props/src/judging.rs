@@ -167,10 +167,10 @@ fn what_may_follow(draw: &mut Draw<'_>, recording: &Recording) -> Vec<u8> {
     let kind = match kind {
         Kind::Frame(Frame { from: Side::Guest, .. }) if gone => Kind::Killed,
         Kind::Frame(Frame { from: Side::Guest, payload, .. }) => {
-            Kind::Frame(Frame { from: Side::Guest, label: None, departs: None, payload })
+            Kind::Frame(Frame { from: Side::Guest, label: None, departs: None, open: false, payload })
         }
         Kind::Frame(Frame { from, departs, payload, .. }) => {
-            Kind::Frame(Frame { from, label: None, departs, payload })
+            Kind::Frame(Frame { from, label: None, departs, open: false, payload })
         }
         Kind::Wrote { parts, .. } => Kind::Wrote { label: None, parts },
         Kind::Unknown(_) => Kind::Broken,
@@ -234,11 +234,12 @@ fn frame(draw: &mut Draw<'_>, from: Side, label: Option<Cow<'static, str>>) -> K
                 from,
                 label,
                 departs: None,
+                open: false,
                 payload: encoding::payload(draw, FILL_BYTES_MAX),
             });
         }
     };
-    Kind::Frame(Frame { from, label, departs: None, payload: Payload::Json(Cow::Owned(json)) })
+    Kind::Frame(Frame { from, label, departs: None, open: false, payload: Payload::Json(Cow::Owned(json)) })
 }
 
 /// A line of a rehearsal with one thing in it changed.

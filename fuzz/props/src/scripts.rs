@@ -40,10 +40,11 @@ fn script(draw: &mut Draw<'_>) -> Script {
 }
 
 fn step(draw: &mut Draw<'_>, depth: usize) -> Step {
-    let kinds = if depth < DEPTH_MOST { 15 } else { 13 };
+    let kinds = if depth < DEPTH_MOST { 16 } else { 14 };
     match draw.below(kinds) {
         0 | 1 => Step::Send { label: draw.optional(Draw::text), frame: outgoing(draw) },
         2 => Step::Raw { label: draw.optional(Draw::text), departs: draw.text(), frame: outgoing(draw) },
+        13 => Step::Tail { label: draw.optional(Draw::text), departs: draw.text(), frame: outgoing(draw) },
         3 => Step::Cut { at: draw.several(3, |draw| draw.below(1 << 16)) },
         4 | 5 => {
             let frame = pattern(draw, 0);
@@ -61,7 +62,7 @@ fn step(draw: &mut Draw<'_>, depth: usize) -> Step {
         10 => Step::Close,
         11 => Step::Exit,
         12 => Step::Kill,
-        13 => {
+        14 => {
             let times = u32::try_from(draw.number()).unwrap_or(u32::MAX);
             Step::Repeat { times, steps: draw.several(3, |draw| step(draw, depth + 1)) }
         }

@@ -78,6 +78,8 @@ pub struct Framed<'a, 'c> {
     pub answers: Option<Pending<'c>>,
     /// Whether a request reuses the id of one that still waits.
     pub id_in_use: bool,
+    /// Whether it is wrong on purpose; only ever a frame of ours.
+    pub departs: bool,
 }
 
 /// Takes down what observers see of the rules.
@@ -501,7 +503,7 @@ impl<'c> Judge<'c> {
         let root = tape.root();
         let envelope = rpc::classify(root);
         let mut framed =
-            Framed { from, label, root, envelope, method: None, answers: None, id_in_use: false };
+            Framed { from, label, root, envelope, method: None, answers: None, id_in_use: false, departs };
         match &framed.envelope {
             Ok(Envelope::Request { id, method, .. }) => {
                 framed.method = self.contract.method(method);

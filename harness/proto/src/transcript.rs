@@ -188,6 +188,8 @@ pub struct Frame<'a> {
     pub label: Option<Cow<'a, str>>,
     /// What makes it wrong on purpose; only ever on a frame of ours.
     pub departs: Option<Cow<'a, str>>,
+    /// Whether its LF was left out; only ever on a frame of ours.
+    pub open: bool,
     /// Its bytes, without the LF.
     pub payload: Payload<'a>,
 }
@@ -364,6 +366,9 @@ fn write_frame(out: &mut Vec<u8>, frame: &Frame<'_>) {
     });
     optional(out, "as", frame.label.as_deref());
     optional(out, "departs", frame.departs.as_deref());
+    if frame.open {
+        out.extend_from_slice(b",\"open\":true");
+    }
     write_payload(out, &frame.payload);
 }
 
@@ -535,7 +540,8 @@ pub fn read(line: &[u8]) -> Result<Record<'_>, Fault> {
         && tape.root().raw().len() == text.len()
     {
         let text = tape.text();
-        let frame = Frame { from, label: None, departs: None, payload: Payload::Json(Cow::Borrowed(text)) };
+        let payload = Payload::Json(Cow::Borrowed(text));
+        let frame = Frame { from, label: None, departs: None, open: false, payload };
         return Ok(Record::Event(Event { t, link: 0, kind: Kind::Frame(frame) }));
     }
     let tape = Tape::scan(line).map_err(|fault| Fault(format!("not JSON: {fault}")))?;
@@ -611,6 +617,7 @@ fn read_kind(root: Node<'_>) -> Result<Option<Kind<'static>>, Fault> {
             from: side_of(root)?,
             label: optional_text(root, "as")?,
             departs: optional_text(root, "departs")?,
+            open: root.get("open").is_some_and(|open| open.as_bool() == Some(true)),
             payload: read_payload(root)?,
         })));
     }

@@ -76,6 +76,16 @@ pub struct Play<'a> {
     done: bool,
 }
 
+/// What is known of a frame of ours besides its bytes.
+#[derive(Clone, Copy, Default)]
+struct Offered<'a> {
+    label: Option<&'a str>,
+    departs: Option<&'a str>,
+    /// Its line feed is left out.
+    open: bool,
+    cut_at: &'a [usize],
+}
+
 struct Waiting {
     wait: Wait,
     label: Option<String>,
@@ -198,8 +208,13 @@ impl<'a> Play<'a> {
 
     fn step(&mut self, steps: &[Step], place: usize, now: Micros) {
         match &steps[place] {
-            Step::Send { label, frame } => self.send(label.as_deref(), None, frame, now),
-            Step::Raw { label, departs, frame } => self.send(label.as_deref(), Some(departs), frame, now),
+            Step::Send { label, frame } => self.send(label.as_deref(), None, false, frame, now),
+            Step::Raw { label, departs, frame } => {
+                self.send(label.as_deref(), Some(departs), false, frame, now);
+            }
+            Step::Tail { label, departs, frame } => {
+                self.send(label.as_deref(), Some(departs), true, frame, now);
+            }
             Step::Cut { at } => self.with_script(|script| script.cut_at.clone_from(at)),
             Step::Await { frame, within } => self.await_frame(frame, *within, now),
             Step::Fence { or_end } => self.fence(*or_end, now),
@@ -244,7 +259,14 @@ impl<'a> Play<'a> {
         }
     }
 
-    fn send(&mut self, label: Option<&str>, departs: Option<&str>, frame: &Outgoing, now: Micros) {
+    fn send(
+        &mut self,
+        label: Option<&str>,
+        departs: Option<&str>,
+        open: bool,
+        frame: &Outgoing,
+        now: Micros,
+    ) {
         if self.link.broken || self.link.closed || self.link.exited.is_some() {
             let what = label.unwrap_or("its next frame").to_owned();
             return self.cut(format!("{} before it could be sent {what:?}", self.state()), now);
@@ -273,7 +295,8 @@ impl<'a> Play<'a> {
         {
             self.pending.insert(*id, now);
         }
-        self.offer(bytes, payload, label, departs, &cut_at, now);
+        let known = Offered { label, departs, open, cut_at: &cut_at };
+        self.offer(bytes, payload, known, now);
     }
 
     /// Records a frame of ours and hands it on.
@@ -281,20 +304,22 @@ impl<'a> Play<'a> {
         &mut self,
         mut bytes: Vec<u8>,
         payload: Option<Payload<'_>>,
-        label: Option<&str>,
-        departs: Option<&str>,
-        cut_at: &[usize],
+        known: Offered<'_>,
         now: Micros,
     ) {
+        let Offered { label, departs, open, cut_at } = known;
         let payload = payload.unwrap_or_else(|| Payload::of(&bytes));
         let frame = Frame {
             from: Side::Host,
             label: label.map(Cow::Borrowed),
             departs: departs.map(Cow::Borrowed),
+            open,
             payload,
         };
         self.record.event(&Event { t: now, link: 0, kind: Kind::Frame(frame) });
-        bytes.push(b'\n');
+        if !open {
+            bytes.push(b'\n');
+        }
         self.link.offered += bytes.len() as u64;
         let bytes = Bytes::from(bytes);
         let parts = parts(&bytes, cut_at);
@@ -322,7 +347,7 @@ impl<'a> Play<'a> {
         self.next_id += 1;
         let frame = self.peer.fence(id);
         self.pending.insert(id, now);
-        self.offer(frame, None, Some(FENCE), None, &[], now);
+        self.offer(frame, None, Offered { label: Some(FENCE), ..Offered::default() }, now);
         let within = self.answer_budget();
         self.wait(Wait::Fence, None, within, What::Fence { id, or_end }, now);
     }
@@ -440,7 +465,7 @@ impl<'a> Play<'a> {
     }
 
     fn note_frame(&mut self, payload: Payload<'_>, now: Micros) {
-        let frame = Frame { from: Side::Guest, label: None, departs: None, payload };
+        let frame = Frame { from: Side::Guest, label: None, departs: None, open: false, payload };
         self.note(now, Kind::Frame(frame));
         if let Some(Waiting { what: What::Silence { until }, deadline, within, .. }) = &mut self.waiting {
             *deadline = Some((now + *within).min(*until));
@@ -504,7 +529,7 @@ impl<'a> Play<'a> {
     /// Writes an answer of ours, if anybody still reads.
     fn answer(&mut self, frame: Vec<u8>, now: Micros) {
         if !self.link.broken && !self.link.closed && self.link.exited.is_none() {
-            self.offer(frame, None, None, None, &[], now);
+            self.offer(frame, None, Offered::default(), now);
         }
     }
 
@@ -667,7 +692,10 @@ impl<'a> Play<'a> {
             return self.note(now, Kind::Starved { late });
         }
         match &waiting.what {
-            What::Silence { .. } => self.came(now),
+            What::Silence { .. } => {
+                self.came(now);
+                self.fence_answered(now);
+            }
             What::Gone { cut } if self.link.killed => {
                 let cut = cut.clone();
                 self.gone(cut, now);

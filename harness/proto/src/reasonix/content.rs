@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::contract::Limits;
 use crate::contract::Contract;
 use crate::digest;
+use crate::exchange::Exchange;
 
 /// One object kept outside of frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,26 @@ pub fn sample(contract: &Contract, seed: u64) -> Object {
     let text = format!("{head}{}{}{tail}", "é".repeat(room / 2), "a".repeat(room % 2));
     let reference = format!("content_{}", &digest::sha256(&seed.to_le_bytes())[..24]);
     Object { reference, bytes: text.into_bytes() }
+}
+
+/// What the host of an exchange has handed out of the content `reference`, up to the first page that is missing.
+pub fn served(exchange: &Exchange<'_>, reference: &str) -> Vec<u8> {
+    let mut pages = BTreeMap::new();
+    for said in exchange.entries().iter().filter_map(|entry| entry.frame.as_ref()) {
+        let Some(result) = said.root.get("result") else { continue };
+        let text = |name: &str| result.get(name).and_then(|it| it.as_str());
+        let offset = result.get("offset").and_then(|it| it.as_u64()).and_then(|it| usize::try_from(it).ok());
+        if let (Some(given), Some(offset), Some(data)) = (text("contentRef"), offset, text("dataBase64"))
+            && given == reference
+        {
+            pages.insert(offset, BASE64.decode(data.as_bytes()).unwrap_or_default());
+        }
+    }
+    let mut whole = Vec::new();
+    while let Some(page) = pages.remove(&whole.len()).filter(|page| !page.is_empty()) {
+        whole.extend(page);
+    }
+    whole
 }
 
 /// What a host keeps.

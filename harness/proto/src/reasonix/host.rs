@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::content::{self, Store};
 use super::contract::{self, Limits, reason};
-use crate::contract::{Contract, Fact};
+use crate::contract::{Contract, MethodKind, Side};
 use crate::json::{Node, Tape, quoted};
 use crate::play::Peer;
 use crate::rpc::{self, Envelope, Id, Outcome};
@@ -63,7 +63,7 @@ pub fn session_id(seed: u64) -> String {
     format!("sidecert-{seed:016x}")
 }
 
-/// What a result of `initialize` declares.
+/// What a result of `initialize` declares: capabilities by name, and behind a slash what it offers of one.
 pub fn declared(result: Node<'_>) -> BTreeSet<String> {
     let members = [
         ("subscriptions", "interceptors"),
@@ -71,9 +71,24 @@ pub fn declared(result: Node<'_>) -> BTreeSet<String> {
         ("providers", "providers"),
         ("uiActions", "ui"),
         ("provides", "provides"),
+        ("tools", "tools"),
     ];
     let declares = |member: &str| result.get(member).is_some_and(|list| list.elements().next().is_some());
-    members.into_iter().filter(|(member, _)| declares(member)).map(|(_, name)| name.to_owned()).collect()
+    let capabilities = members.into_iter().filter(|(member, _)| declares(member));
+    let mut declared: BTreeSet<String> = capabilities.map(|(_, name)| name.to_owned()).collect();
+    for (member, capability, name) in [("providers", "providers", "ref"), ("uiActions", "ui", "actionId")] {
+        let entries = result.get(member).into_iter().flat_map(Node::elements);
+        let names = entries.filter_map(|entry| entry.get(name)?.as_str().map(|text| text.into_owned()));
+        declared.extend(names.map(|name| format!("{capability}/{name}")));
+    }
+    let points = result.get("subscriptions").into_iter().flat_map(Node::elements);
+    declared.extend(points.filter_map(|point| Some(format!("interceptors/{}", point.as_str()?))));
+    declared
+}
+
+/// The first thing that the guest offers of a capability, by the name that it has there.
+pub fn offered<'s>(setting: &Setting<'s>, capability: &str) -> Option<&'s str> {
+    setting.declared.iter().find_map(|name| name.strip_prefix(capability)?.strip_prefix('/'))
 }
 
 /// The variables that say who the guest is: what its manifest says, or else names of ours.
@@ -106,8 +121,13 @@ pub fn initialize_params(setting: &Setting<'_>) -> String {
     )
 }
 
-/// What the host will accept: what the manifest says, or, without one, everything.
-fn expectation(setting: &Setting<'_>) -> String {
+/// The params of the first request with another manifest: one JSON text.
+pub fn initialize_params_with(setting: &Setting<'_>, manifest: &str) -> String {
+    initialize_params(setting).replacen(&expectation(setting), manifest, 1)
+}
+
+/// What the host will accept, as one JSON text: what the manifest says, or, without one, everything.
+pub fn expectation(setting: &Setting<'_>) -> String {
     let manifest = setting.manifest.and_then(|text| Tape::scan(text.as_bytes()).ok());
     let runtime = manifest.as_ref().and_then(|tape| tape.root().get("runtime"));
     let list = |name: &str, otherwise: Vec<String>| match (setting.manifest, runtime) {
@@ -157,14 +177,8 @@ impl<'c> Host<'c> {
     }
 
     fn serve(&self, method: &str, params: Option<Node<'_>>) -> Result<String, String> {
-        let known = matches!(method, contract::CONTENT_READ | contract::UI_PUBLISH | contract::UI_REQUEST);
-        if !known
-            || !self.contract.has(Fact::Method(match method {
-                contract::CONTENT_READ => contract::CONTENT_READ,
-                contract::UI_PUBLISH => contract::UI_PUBLISH,
-                _ => contract::UI_REQUEST,
-            }))
-        {
+        let known = self.contract.method(method);
+        if known.is_none_or(|known| known.from != Side::Guest || known.kind != MethodKind::Request) {
             return Err(error(self.contract, reason::UNKNOWN_METHOD));
         }
         let fits = self
@@ -180,7 +194,9 @@ impl<'c> Host<'c> {
                 self.page(params).ok_or_else(|| error(self.contract, reason::CONTENT_REF_EXPIRED))
             }
             contract::UI_PUBLISH => Ok(r#"{"accepted":true}"#.to_owned()),
-            _ => Ok(r#"{"cancelled":true}"#.to_owned()),
+            contract::UI_REQUEST => Ok(r#"{"cancelled":true}"#.to_owned()),
+            // A fork's own: it has the method, and this host has nothing behind it.
+            _ => Err(error(self.contract, reason::UNKNOWN_METHOD)),
         }
     }
 

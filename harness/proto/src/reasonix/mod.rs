@@ -1,7 +1,9 @@
-//! The Reasonix extension protocol: its contracts, the smallest conforming ends, and what is watched on a connection.
+//! The Reasonix extension protocol: its contracts, small conforming ends, and what is watched on a connection.
 
 pub mod content;
 pub mod contract;
+mod documents;
 pub mod guest;
 pub mod host;
+pub mod sample;
 pub mod session;

@@ -141,6 +141,15 @@ pub enum Step {
         /// The frame.
         frame: Outgoing,
     },
+    /// Write this and no line feed behind it, which is wrong on purpose.
+    Tail {
+        /// What it is called in the recording.
+        label: Option<String>,
+        /// What makes it wrong.
+        departs: String,
+        /// What is written.
+        frame: Outgoing,
+    },
     /// Cut the next write at these places (in bytes, LF included); each part goes when the one before it was read.
     Cut {
         /// Where, ascending.
@@ -226,7 +235,7 @@ pub enum Reply {
     Once(Template),
     /// At once, and the same again.
     Twice(Template),
-    /// When this many more fences were answered.
+    /// When this many more fences were answered or silences were over.
     AfterFences(u32, Template),
     /// Not at all.
     Never,

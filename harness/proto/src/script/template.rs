@@ -1,10 +1,11 @@
 //! JSON with holes: `{"$id":"LABEL"}` is the id of the frame called so, `{"$fresh":true}` an id that nothing is called
-//! by, `{"$capture":"NAME"}` what was captured.
+//! by, `{"$capture":"NAME"}` what was captured; `"as":"text"` beside that makes it a string, `"as":"fraction"` appends
+//! `.0`.
 
 use std::collections::BTreeMap;
 
 use super::Captures;
-use crate::json::{Kind, Node, Tape};
+use crate::json::{Kind, Node, Tape, quoted};
 
 /// A frame of ours that is complete only when it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +27,15 @@ struct Hole {
 enum What {
     Id(String),
     Fresh,
-    Capture(String),
+    Capture(String, As),
+}
+
+/// How a capture is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum As {
+    Itself,
+    Text,
+    Fraction,
 }
 
 impl Template {
@@ -65,7 +74,14 @@ impl Template {
                     out.push_str(&id.to_string());
                 }
                 What::Fresh => out.push_str(&fresh(next_id).to_string()),
-                What::Capture(name) => out.push_str(captures.get(name).map_or("null", |text| text)),
+                What::Capture(name, how) => {
+                    let text = captures.get(name).map_or("null", |text| text);
+                    match how {
+                        As::Itself => out.push_str(text),
+                        As::Text => out.push_str(&quoted(text)),
+                        As::Fraction => out.push_str(&format!("{text}.0")),
+                    }
+                }
             }
             from = hole.end;
         }
@@ -86,15 +102,21 @@ fn fresh(next_id: &mut i64) -> i64 {
 }
 
 fn hole(node: Node<'_>) -> Option<Hole> {
-    if node.kind() != Kind::Object || node.len() != 1 {
+    if node.kind() != Kind::Object || !(1..=2).contains(&node.len()) {
         return None;
     }
     let (name, value) = node.members().next()?;
+    let how = match (node.len(), node.get("as").and_then(|how| how.as_str()).as_deref()) {
+        (1, _) => As::Itself,
+        (_, Some("text")) => As::Text,
+        (_, Some("fraction")) => As::Fraction,
+        _ => return None,
+    };
     let text = || value.as_str().map(|text| text.into_owned());
     let what = match &*name {
-        "$id" => What::Id(text()?),
-        "$fresh" => What::Fresh,
-        "$capture" => What::Capture(text()?),
+        "$id" if how == As::Itself => What::Id(text()?),
+        "$fresh" if how == As::Itself => What::Fresh,
+        "$capture" => What::Capture(text()?, how),
         _ => return None,
     };
     let start = node.offset();
@@ -109,12 +131,17 @@ mod tests {
     fn holes_are_filled_and_nothing_else_is_touched() {
         let mut ids = BTreeMap::from([("old".to_owned(), 4)]);
         let mut next = 7;
-        let captures = Captures::from([("page".to_owned(), "{\"a\": 1}".to_owned())]);
+        let captures = Captures::from([
+            ("page".to_owned(), "{\"a\": 1}".to_owned()),
+            ("four".to_owned(), "4".to_owned()),
+        ]);
         for (text, expected) in [
             (r#"{"id":{"$id":"old"},"x": [ 1.0 ]}"#, r#"{"id":4,"x": [ 1.0 ]}"#),
             (r#"{"id":{"$id":"new"},"again":{"$id":"new"}}"#, r#"{"id":7,"again":7}"#),
             (r#"[{"$fresh":true},{"$fresh":true}]"#, "[8,9]"),
             (r#"{"r":{"$capture":"page"},"n":{"$capture":"none"}}"#, r#"{"r":{"a": 1},"n":null}"#),
+            (r#"[{"$capture":"none","as":"text"},{"$capture":"page","as":"no"}]"#, r#"["null",{"$capture":"page","as":"no"}]"#),
+            (r#"[{"$capture":"four","as":"fraction"}]"#, "[4.0]"),
             (
                 r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#,
                 r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#,

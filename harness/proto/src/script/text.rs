@@ -3,7 +3,7 @@
 //! ```text
 //! {"script":"odd-ids","format":1}
 //! {"send":{"json":{"jsonrpc":"2.0","id":{"$id":"probe"},"method":…}},"as":"probe"}
-//! {"raw":{"json":{…}},"departs":"a string id","as":"odd"}      {"cut":[1,17]}
+//! {"raw":{"json":{…}},"departs":"a string id","as":"odd"}      {"tail":…} is raw without a line feed      {"cut":[1,17]}
 //! {"await":{…},"within":"answer"}   {"fence":{}}   {"fence":{"or":"end"}}   {"quiet":{}}
 //! {"hold":{}} {"release":{}} {"close":{}} {"exit":{}} {"kill":{}}
 //! {"repeat":3,"steps":[…]}          {"each":"list","as":"element","steps":[…]}
@@ -89,8 +89,8 @@ fn write_step(out: &mut Vec<u8>, step: &Step) {
             write_outgoing(out, "send", frame);
             write_label(out, label.as_deref());
         }
-        Step::Raw { label, departs, frame } => {
-            write_outgoing(out, "raw", frame);
+        Step::Raw { label, departs, frame } | Step::Tail { label, departs, frame } => {
+            write_outgoing(out, if matches!(step, Step::Raw { .. }) { "raw" } else { "tail" }, frame);
             out.extend_from_slice(b",\"departs\":");
             json::write_str(out, departs);
             write_label(out, label.as_deref());
@@ -222,11 +222,15 @@ fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
         |node: Node<'_>| node.as_u64().ok_or_else(|| format!("{} is not a whole number", node.raw()));
     Ok(match &*name {
         "send" => Step::Send { label, frame: read_outgoing(value)? },
-        "raw" => Step::Raw {
-            label,
-            departs: text(node, "departs")?.ok_or("raw says in \"departs\" what makes the frame wrong")?,
-            frame: read_outgoing(value)?,
-        },
+        "raw" | "tail" => {
+            let departs = text(node, "departs")?
+                .ok_or_else(|| format!("{name} says in \"departs\" what makes the frame wrong"))?;
+            let frame = read_outgoing(value)?;
+            match &*name {
+                "raw" => Step::Raw { label, departs, frame },
+                _ => Step::Tail { label, departs, frame },
+            }
+        }
         "cut" => {
             let at =
                 value.elements().map(|at| number(at).map(|at| usize::try_from(at).unwrap_or(usize::MAX)));
@@ -309,6 +313,11 @@ mod tests {
                 frame: Outgoing::Payload(Payload::Bytes(vec![255].into())),
             })
             .step(Step::Send { label: None, frame: Outgoing::Payload(fill) })
+            .step(Step::Tail {
+                label: Some("tail".into()),
+                departs: "no line feed".into(),
+                frame: Outgoing::Template(Template::new("{}")),
+            })
             .step(Step::Cut { at: vec![1, 17] })
             .answer("one")
             .step(Step::Await {
