@@ -89,12 +89,25 @@ pub enum Trigger {
         /// Which.
         after_shutdown: bool,
     },
-    /// When its input ends in the middle of a line.
+    /// When its input ends behind a frame without a line feed.
     LineUnended,
     /// When a line is longer than the limit that it keeps.
     LongLine,
     /// As long as it runs.
     Always,
+}
+
+impl Trigger {
+    /// What it looks for in a line; nothing, where it does not look at lines.
+    fn pattern(self) -> Pattern {
+        let text = match self {
+            Self::Receives(pattern) | Self::Says(pattern) => pattern.to_owned(),
+            Self::When(_, method) => format!(r#"{{"method":"{method}"}}"#),
+            Self::Refuses(_, reason) => format!(r#"{{"error":{{"data":{{"reason":"{reason}"}}}}}}"#),
+            _ => return Pattern::Absent,
+        };
+        Pattern::of(&text).unwrap_or(Pattern::Absent)
+    }
 }
 
 /// What a flawed mock does.
@@ -116,8 +129,6 @@ pub enum Misdeed {
     Silence,
     /// Says it twice.
     Twice,
-    /// Says it only after the next thing that it says.
-    Swap,
     /// Says it with the next thing in the middle.
     Interleave,
     /// Says it this many milliseconds later.
@@ -130,11 +141,10 @@ pub enum Misdeed {
     Overfill,
     /// Keeps a limit on lines of this many hundredths of the frame limit.
     Limit(usize),
-    /// Counts what a line has between its white space, with this many bytes to spare.
-    Counts {
-        /// How much more than the limit it takes.
-        spare: usize,
-    },
+    /// Takes a line that is one byte longer than the limit.
+    TakesOneMore,
+    /// Counts only what a line has between its white space.
+    CountsTrimmed,
     /// Looks at the length of a line when it is complete.
     Patient,
     /// Takes what one read gives for a line.
@@ -161,6 +171,8 @@ pub struct Mock<'c> {
     guest: Guest<'c>,
     frame_bytes: usize,
     flaw: Option<&'static Flaw>,
+    /// What the flaw's trigger looks for in a line.
+    pattern: Pattern,
     fired: bool,
     deframer: Deframer,
     actions: VecDeque<Action>,
@@ -179,6 +191,10 @@ pub struct Mock<'c> {
     hangs: bool,
 }
 
+/// What a mock reads at once that takes each read for a frame, in bytes.
+const READ_BYTES: usize = 4096;
+/// How much white space a mock takes that does not count it.
+const SPACE_MOST: usize = 64;
 /// How long a mock that hangs goes on running after its input ended, in microseconds: longer than anybody waits.
 const HANGS_FOR: Micros = 3_600_000_000;
 
@@ -194,13 +210,16 @@ impl<'c> Mock<'c> {
         let frame_bytes = (suite.line_bytes_max)(contract);
         let limit = match flaw.map(|flaw| flaw.does) {
             Some(Misdeed::Limit(hundredths)) => frame_bytes / 100 * hundredths,
-            Some(Misdeed::Counts { .. } | Misdeed::Patient) => frame_bytes * 2,
+            Some(Misdeed::Patient) => frame_bytes * 2,
+            Some(Misdeed::TakesOneMore) => frame_bytes,
+            Some(Misdeed::CountsTrimmed) => frame_bytes + SPACE_MOST,
             _ => frame_bytes - 1,
         };
         Self {
             guest: Guest::new(contract, features),
             frame_bytes,
             flaw,
+            pattern: flaw.map_or(Pattern::Absent, |flaw| flaw.at.pattern()),
             fired: false,
             deframer: Deframer::new(limit),
             actions: VecDeque::new(),
@@ -239,9 +258,13 @@ impl<'c> Mock<'c> {
                 self.fired |= line.len() >= self.frame_bytes;
                 false
             }
-            Some(Misdeed::Counts { spare }) => {
+            Some(Misdeed::TakesOneMore) => {
+                self.fired |= line.len() == self.frame_bytes;
+                false
+            }
+            Some(Misdeed::CountsTrimmed) => {
                 self.fired |= line.len() >= self.frame_bytes;
-                line.trim_ascii().len() >= self.frame_bytes + spare
+                line.trim_ascii().len() >= self.frame_bytes
             }
             Some(Misdeed::Patient) => {
                 self.fired |= line.len() >= self.frame_bytes;
@@ -283,6 +306,13 @@ impl<'c> Mock<'c> {
         self.guest.hear(line, now, &mut said);
         match misdeed {
             Some(Misdeed::Reply(template)) => self.reply(said, template),
+            Some(Misdeed::Interleave) => said.into_iter().for_each(|said| match self.held {
+                None => self.held = Some(said.line),
+                Some(_) => self.write(said.line),
+            }),
+            Some(Misdeed::Delay(millis)) => {
+                self.later.extend(said.into_iter().map(|said| (now + millis * 1_000, said.line)));
+            }
             _ => self.say_all(said, now),
         }
         match misdeed {
@@ -304,12 +334,11 @@ impl<'c> Mock<'c> {
     fn receives(&mut self, line: &[u8]) -> Option<Misdeed> {
         let mut captures = Captures::new();
         let received = match self.flaw?.at {
-            Trigger::Receives(pattern) => matches(pattern, line, &mut captures),
+            Trigger::Receives(_) => matches(&self.pattern, line, &mut captures),
             Trigger::Reads(text) => line.windows(text.len()).any(|window| window == text.as_bytes()),
             Trigger::Blank => line.iter().all(u8::is_ascii_whitespace),
-            Trigger::When(phase, method) => {
-                let pattern = format!(r#"{{"method":"{method}"}}"#);
-                self.guest.phase() == phase && matches(&pattern, line, &mut captures)
+            Trigger::When(phase, _) => {
+                self.guest.phase() == phase && matches(&self.pattern, line, &mut captures)
             }
             _ => false,
         };
@@ -348,16 +377,17 @@ impl<'c> Mock<'c> {
             return self.say_template(template);
         }
         let mut captures = Captures::new();
+        let pattern = std::mem::replace(&mut self.pattern, Pattern::Absent);
         let misdeed = self.misdeed(|at| match at {
             Trigger::Answers(method) => said.answer && said.method == *method,
-            Trigger::Refuses(method, reason) => {
-                let pattern = format!(r#"{{"error":{{"data":{{"reason":"{reason}"}}}}}}"#);
+            Trigger::Refuses(method, _) => {
                 said.answer && said.method == *method && matches(&pattern, &said.line, &mut captures)
             }
             Trigger::Asks(method) => !said.answer && said.method == *method,
-            Trigger::Says(pattern) => matches(pattern, &said.line, &mut captures),
+            Trigger::Says(_) => matches(&pattern, &said.line, &mut captures),
             _ => false,
         });
+        self.pattern = pattern;
         if misdeed.is_some() {
             captures.entry("id".to_owned()).or_insert_with(|| id_of(&said.line));
             self.captures = captures;
@@ -382,7 +412,6 @@ impl<'c> Mock<'c> {
                 self.write(said.line.clone());
                 self.write(said.line);
             }
-            Some(Misdeed::Swap | Misdeed::Interleave) if self.held.is_none() => self.held = Some(said.line),
             Some(Misdeed::Exit(code)) => self.exit(code),
             _ => self.write(said.line),
         }
@@ -442,7 +471,8 @@ impl<'c> Mock<'c> {
 
     fn read(&mut self, chunk: &[u8], now: Micros) {
         match self.does() {
-            Some(Misdeed::ByReads) => {
+            // A long frame never comes in one read, and nobody takes that for a frame.
+            Some(Misdeed::ByReads) if chunk.len() < READ_BYTES => {
                 self.fired |= !chunk.ends_with(b"\n");
                 let lines = chunk.strip_suffix(b"\n").unwrap_or(chunk);
                 return lines.split(|byte| *byte == b'\n').for_each(|line| self.line(line, now));
@@ -483,14 +513,14 @@ impl Machine for Mock<'_> {
             Input::Bytes(chunk) => self.read(chunk, now),
             Input::Eof => {
                 let tail = self.deframer.tail().to_vec();
-                let misdeed = if tail.is_empty() {
-                    None
-                } else {
-                    self.misdeed(|at| matches!(at, Trigger::LineUnended))
+                let misdeed = match Tape::scan(&tail) {
+                    Ok(_) => self.misdeed(|at| matches!(at, Trigger::LineUnended)),
+                    Err(_) => None,
                 };
                 match misdeed {
                     Some(Misdeed::Instead(template)) => self.say_template(template),
                     Some(Misdeed::Silence) => {}
+                    _ if tail.is_empty() => {}
                     _ => self.line(&tail, now),
                 }
                 self.end();
@@ -544,7 +574,7 @@ fn id_of(line: &[u8]) -> String {
     id.map_or_else(|| "null".to_owned(), |id| id.raw().to_owned())
 }
 
-fn matches(pattern: &str, line: &[u8], captures: &mut Captures) -> bool {
-    let (Ok(pattern), Ok(tape)) = (Pattern::of(pattern), Tape::scan(line)) else { return false };
+fn matches(pattern: &Pattern, line: &[u8], captures: &mut Captures) -> bool {
+    let Ok(tape) = Tape::scan(line) else { return false };
     pattern.matches(tape.root(), &std::collections::BTreeMap::new(), captures)
 }

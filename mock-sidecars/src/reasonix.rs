@@ -52,13 +52,13 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "indents-its-rulings",
-        &["reasonix/transport/only-frames"],
-        Trigger::Answers(contract::UI_ACTION),
-        Misdeed::Edit("{\"jsonrpc\"", "{\n  \"jsonrpc\""),
+        &["reasonix/transport/only-frames", "reasonix/ui/declared-action-accepted"],
+        Trigger::Receives(ACTION),
+        Misdeed::Reply("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": {\"$capture\":\"id\"},\n  \"result\": {\"accepted\": true}\n}"),
     ),
     flaw(
         "reads-by-chunk",
-        &["reasonix/transport/frames-end-at-line-feed"],
+        &["reasonix/transport/frames-end-at-line-feed", "reasonix/envelope/notifications-unanswered"],
         Trigger::Always,
         Misdeed::ByReads,
     ),
@@ -108,13 +108,13 @@ pub static FLAWS: &[Flaw] = &[
         "does-not-count-line-feeds",
         &["reasonix/transport/limit-counts-line-feed"],
         Trigger::LongLine,
-        Misdeed::Counts { spare: 1 },
+        Misdeed::TakesOneMore,
     ),
     flaw(
         "does-not-count-white-space",
         &["reasonix/transport/limit-counts-white-space"],
         Trigger::LongLine,
-        Misdeed::Counts { spare: 0 },
+        Misdeed::CountsTrimmed,
     ),
     flaw(
         "waits-for-the-line-feed",
@@ -161,13 +161,13 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "keeps-silent-at-text",
         &["reasonix/transport/text-refused", "reasonix/transport/bad-lines-refused-once"],
-        Trigger::Reads("hello"),
+        Trigger::Reads("sidecert says hello"),
         Misdeed::Silence,
     ),
     flaw(
         "ends-at-text",
-        &["reasonix/transport/text-refused", "reasonix/transport/bad-lines-refused-once"],
-        Trigger::Reads("hello"),
+        &["reasonix/transport/text-refused"],
+        Trigger::Reads("sidecert says hello"),
         Misdeed::Exit(1),
     ),
     flaw(
@@ -179,7 +179,7 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "refuses-lines-twice",
         &["reasonix/transport/bad-lines-refused-once"],
-        Trigger::Reads("hello"),
+        Trigger::Reads("sidecert says hello"),
         Misdeed::Also(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no JSON"}}"#),
     ),
     flaw(
@@ -215,13 +215,13 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "keeps-silent-at-deeper-frames",
         &["reasonix/transport/deeper-nesting-refused"],
-        Trigger::Says(r#"{"id":null,"error":{"code":-32700,"message":"nested too deeply"}}"#),
+        Trigger::Reads("\"deeper\""),
         Misdeed::Silence,
     ),
     flaw(
         "writes-answers-into-each-other",
-        &["reasonix/transport/only-frames", "reasonix/transport/many-answers-whole", "reasonix/interception/every-point-ruled"],
-        Trigger::Answers(contract::INTERCEPT),
+        &["reasonix/transport/only-frames", "reasonix/transport/many-answers-whole"],
+        Trigger::Receives(r#"{"params":{"payload":{"text":"one of many"}}}"#),
         Misdeed::Interleave,
     ),
     flaw(
@@ -233,14 +233,18 @@ pub static FLAWS: &[Flaw] = &[
     // ---- envelope ----
     flaw(
         "answers-with-result-and-error",
-        &["reasonix/envelope/frames-well-formed"],
+        &[
+            "reasonix/envelope/frames-well-formed",
+            "reasonix/ui/declared-action-accepted",
+            "reasonix/ui/unknown-action-refused",
+        ],
         Trigger::Answers(contract::UI_ACTION),
         Misdeed::Edit("\"result\"", "\"error\":null,\"result\""),
     ),
     flaw(
         "errs-without-a-message",
-        &["reasonix/envelope/frames-well-formed"],
-        Trigger::Says(r#"{"error":{"code":-32602}}"#),
+        &["reasonix/envelope/frames-well-formed", "reasonix/content/oversized-content-refused"],
+        Trigger::Says(r#"{"error":{"data":{"reason":"frame_too_large"}}}"#),
         Misdeed::Edit("\"message\"", "\"massage\""),
     ),
     flaw(
@@ -253,11 +257,11 @@ pub static FLAWS: &[Flaw] = &[
         "answers-what-was-never-asked",
         &["reasonix/envelope/answers-what-was-asked"],
         Trigger::Answers(contract::INTERCEPT),
-        Misdeed::First(r#"{"jsonrpc":"2.0","id":424242,"result":{"decision":"continue"}}"#),
+        Misdeed::First(r#"{"jsonrpc":"2.0","id":99424242,"result":{"decision":"continue"}}"#),
     ),
     flaw(
         "swaps-answers",
-        &["reasonix/members/fit"],
+        &["reasonix/members/fit", "reasonix/streams/unknown-cancel-answered"],
         Trigger::Says(r#"{"result":{"cancelled":{"$any":true}}}"#),
         Misdeed::Edit("\"result\":{\"cancelled\":false}", "\"result\":{\"decision\":\"continue\"}"),
     ),
@@ -325,7 +329,7 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "turns-string-ids-into-zero",
-        &["reasonix/envelope/string-id-refused", "reasonix/envelope/answers-what-was-asked"],
+        &["reasonix/envelope/string-id-refused"],
         Trigger::Receives(r#"{"id":{"$type":"string"},"method":"extension/provider/stream/cancel"}"#),
         Misdeed::Instead(r#"{"jsonrpc":"2.0","id":0,"result":{"cancelled":false}}"#),
     ),
@@ -409,7 +413,10 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "takes-the-second-response",
-        &["reasonix/envelope/second-responses-ignored"],
+        &[
+            "reasonix/envelope/second-responses-ignored",
+            "reasonix/envelope/unknown-members-in-answers-ignored",
+        ],
         Trigger::Receives(r#"{"result":{"contentRef":"content_twice"}}"#),
         Misdeed::Exit(1),
     ),
@@ -424,7 +431,10 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "matches-responses-by-text",
-        &["reasonix/envelope/responses-matched-by-integer"],
+        &[
+            "reasonix/envelope/responses-matched-by-integer",
+            "reasonix/envelope/malformed-responses-leave-it-open",
+        ],
         Trigger::Receives(r#"{"id":{"$type":"string"},"result":{"contentRef":"content_text-id"}}"#),
         Misdeed::Exit(1),
     ),
@@ -437,7 +447,7 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "serves-any-method",
         &["reasonix/envelope/unknown-method-refused"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/sidecert/none","params":{"deep":{"$absent":true}}}"#),
+        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/sidecert/none","params":{"$exact":{}}}"#),
         Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{}}"#),
     ),
     flaw(
@@ -479,7 +489,7 @@ pub static FLAWS: &[Flaw] = &[
     // ---- members ----
     flaw(
         "decides-what-is-no-decision",
-        &["reasonix/members/fit"],
+        &["reasonix/members/fit", "reasonix/interception/unwatched-points-continue"],
         Trigger::Answers(contract::INTERCEPT),
         Misdeed::Edit("\"continue\"", "\"Continue\""),
     ),
@@ -494,7 +504,13 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "misspells-its-decision",
-        &["reasonix/members/names-exact", "reasonix/members/fit", "reasonix/interception/every-point-ruled", "reasonix/interception/unwatched-points-continue"],
+        &[
+            "reasonix/members/names-exact",
+            "reasonix/members/fit",
+            "reasonix/interception/every-point-ruled",
+            "reasonix/interception/unwatched-points-continue",
+            "reasonix/interception/replaces-when-it-should",
+        ],
         Trigger::Answers(contract::INTERCEPT),
         Misdeed::Edit("\"decision\"", "\"Decision\""),
     ),
@@ -719,7 +735,7 @@ pub static FLAWS: &[Flaw] = &[
         flaw(
             "answers-shutdown-late",
             &["reasonix/lifecycle/shutdown-answered-in-time"],
-            Trigger::Answers(contract::SHUTDOWN),
+            Trigger::Receives(r#"{"method":"extension/shutdown","params":{"timeoutMillis":1000}}"#),
             Misdeed::Delay(60_000),
         ),
     ),
@@ -796,10 +812,10 @@ pub static FLAWS: &[Flaw] = &[
     reaching(
         Reach::Provoked,
         flaw(
-            "rules-on-half-a-payload",
+            "loses-a-piece-of-content",
             &["reasonix/content/resolved-before-ruling"],
-            Trigger::Receives(r#"{"result":{"contentRef":"content_content","offset":0}}"#),
-            Misdeed::Silence,
+            Trigger::Says(r#"{"result":{"replacement":{"text":{"$like":"*😀"}}}}"#),
+            Misdeed::Edit("😀", ""),
         ),
     ),
     flaw(
@@ -880,7 +896,7 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "serves-one-at-a-time",
-        &["reasonix/interception/intercepts-overlap"],
+        &["reasonix/interception/intercepts-overlap", "reasonix/envelope/overload-answered"],
         Trigger::Always,
         Misdeed::Serial,
     ),
@@ -933,7 +949,7 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "forgets-its-catalog",
         &["reasonix/providers/catalog-answered"],
-        Trigger::Answers(contract::PROVIDER_CATALOG),
+        Trigger::Says(r#"{"result":{"protocolVersion":{"$absent":true},"providers":{"$any":true}}}"#),
         Misdeed::Instead(
             r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32601,"message":"no such method","data":{"reason":"unknown_method","retryable":false}}}"#,
         ),
@@ -947,12 +963,18 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "skips-a-chunk",
         &["reasonix/streams/chunks-contiguous", "reasonix/streams/streams-apart"],
-        Trigger::Says(r#"{"method":"extension/provider/stream/chunk","params":{"seq":2}}"#),
+        Trigger::Says(r#"{"method":"extension/provider/stream/chunk","params":{"streamId":"sidecert-one","seq":2}}"#),
         Misdeed::Silence,
     ),
     flaw(
         "numbers-from-zero",
-        &["reasonix/streams/numbered-from-one", "reasonix/streams/chunks-contiguous", "reasonix/streams/streams-apart", "reasonix/members/fit"],
+        &[
+            "reasonix/streams/numbered-from-one",
+            "reasonix/streams/chunks-contiguous",
+            "reasonix/streams/streams-apart",
+            "reasonix/streams/ended-once",
+            "reasonix/members/fit",
+        ],
         Trigger::Says(r#"{"method":"extension/provider/stream/chunk","params":{"seq":1}}"#),
         Misdeed::Edit("\"seq\":1", "\"seq\":0"),
     ),
@@ -972,7 +994,10 @@ pub static FLAWS: &[Flaw] = &[
         "sends-usage-without-usage",
         &["reasonix/streams/chunks-complete"],
         Trigger::Says(r#"{"params":{"chunk":{"type":"usage"}}}"#),
-        Misdeed::Edit("\"usage\":{", "\"toolCall\":{\"id\":\"x\",\"name\":\"x\",\"arguments\":\"\"},\"x\":{"),
+        Misdeed::Edit(
+            r#","usage":{"promptTokens":3,"completionTokens":2,"totalTokens":5,"cacheHitTokens":1,"cacheMissTokens":2,"reasoningTokens":1}"#,
+            "",
+        ),
     ),
     flaw(
         "signs-its-text",
@@ -1044,7 +1069,11 @@ pub static FLAWS: &[Flaw] = &[
         Reach::Provoked,
         flaw(
             "goes-on-after-a-cancel",
-            &["reasonix/streams/silent-after-cancel"],
+            &[
+                "reasonix/streams/silent-after-cancel",
+                "reasonix/streams/chunks-contiguous",
+                "reasonix/streams/ended-once",
+            ],
             Trigger::Says(r#"{"result":{"cancelled":true}}"#),
             Misdeed::Also(r#"{"jsonrpc":"2.0","method":"extension/provider/stream/chunk","params":{"streamId":"sidecert-long","seq":99999,"chunk":{"type":"text","text":"x"}}}"#),
         ),
@@ -1122,14 +1151,14 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "refuses-its-own-action",
         &["reasonix/ui/declared-action-accepted"],
-        Trigger::Says(r#"{"result":{"accepted":true}}"#),
-        Misdeed::Edit("true", "false"),
+        Trigger::Receives(ACTION),
+        Misdeed::Reply(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"accepted":false}}"#),
     ),
     flaw(
         "takes-any-action",
         &["reasonix/ui/unknown-action-refused"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/ui/action","params":{"actionId":"sidecert-none"}}"#),
-        Misdeed::Instead(ACCEPTED),
+        Trigger::Says(r#"{"result":{"accepted":false}}"#),
+        Misdeed::Edit("false", "true"),
     ),
     flaw(
         "takes-forms-without-values",
@@ -1184,7 +1213,7 @@ pub static FLAWS: &[Flaw] = &[
         "errs-without-data",
         &["reasonix/errors/domain-errors-structured"],
         Trigger::Says(r#"{"error":{"code":-32000,"data":{"reason":"frame_too_large"}}}"#),
-        Misdeed::Edit("\"retryable\":false", "\"retryable\":0"),
+        Misdeed::Edit("\"retryable\"", "\"retry\""),
     ),
     flaw(
         "explains-frame-errors",
@@ -1220,6 +1249,8 @@ pub static FLAWS: &[Flaw] = &[
 const LARGE: &str = r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"payload":{"text":"sidecert:large"}}}"#;
 /// The intercept that asks a mock to fail.
 const PANIC: &str = r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"payload":{"text":"sidecert:panic"}}}"#;
+/// The call of the action that a mock declares.
+const ACTION: &str = r#"{"id":{"$capture":"id"},"method":"extension/ui/action","params":{"actionId":"demo"}}"#;
 /// The mock's replacement.
 const REPLACING: &str = r#"{"result":{"replacement":{"text":"sidecert was here"}}}"#;
 /// The intercept that asks a mock to take its time.

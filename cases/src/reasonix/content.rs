@@ -256,6 +256,9 @@ pub(super) fn gave_up(exchange: &Exchange<'_>) -> Sight {
     }
 }
 
+/// Where ids begin that no guest counts up to.
+const FAR: u64 = 710_001;
+
 /// Answers reads under ids that are almost theirs, and with responses that are none, before it answers them well.
 pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
     name: "mismatched-pages",
@@ -264,8 +267,17 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
     build: |setting| {
         let id = |label: &str, how: &str| format!(r#"{{"$capture":"{label}","as":"{how}"}}"#);
         let labels = ["text-id", "written-fraction", "both"];
-        let offered =
-            labels.iter().fold(Pages(Script::new("mismatched-pages")), |pages, label| pages.offer(label, 5_000));
+        // The reference implementation refuses a malformed response under the id of its own request: ours are others.
+        let offer = |Pages(mut script): Pages, (id, label): (u64, &&str)| {
+            let params = params(&object(label).descriptor("/payload"), 5_000);
+            let frame = sidecert_proto::script::request(&id.to_string(), contract::INTERCEPT, &params);
+            script.reactions.push(taken(label));
+            Pages(script.step(Step::Send {
+                label: Some((*label).to_owned()),
+                frame: Outgoing::Template(Template::new(frame)),
+            }))
+        };
+        let offered = (FAR..).zip(&labels).fold(Pages(Script::new("mismatched-pages")), offer);
         let text = answer(&id("text-id", "text"), "result", &page(setting, "text-id"));
         let fraction = answer(&id("written-fraction", "fraction"), "result", &page(setting, "written-fraction"));
         let both = answer(

@@ -26,6 +26,7 @@ const ERROR: Cite = Cite::JsonRpc("5.1 Error object");
 const DIRECTION: Cite = Cite::Schema("/methods");
 
 const ALL_ANSWERED: Seen = Seen("each is answered: what is one too many is refused (-32099)");
+const SURVIVED: Seen = Seen("refused or passed over");
 const ECHOED: Seen = Seen("answered under the same id");
 const UNDER_NULL: Seen = Seen("answered under the id null");
 
@@ -164,9 +165,12 @@ pub(super) const ROWS: &[Requirement] = &[
             "A response without an id, or whose error lacks its code or message, is refused or passed over.",
             &[RESPONSE, ERROR],
         )
-        .accepts(BAD_RESPONSE)
+        .accepts(&[specified(SURVIVED)])
         .checked(After(&BAD_RESPONSES, |x| {
-            all_became(x, ["no-id", "no-message", "fraction-code"], BAD_RESPONSE)
+            match all_became(x, ["no-id", "no-message", "fraction-code"], BAD_RESPONSE) {
+                Sight::Saw(_, at) => Sight::Saw(SURVIVED, at),
+                other => other,
+            }
         })),
     must("reasonix/envelope/stray-responses-ignored", Guest)
         .says("A response to nothing that was asked is passed over.", &[])

@@ -108,7 +108,7 @@ pub(super) const ROWS: &[Requirement] = &[
             &[TRANSPORT, PARSE],
         )
         .accepts(NOT_EXECUTED)
-        .checked(After(&CUT_OFF_LINE, |x| became(x, "cut-off"))),
+        .checked(After(&CUT_OFF_LINE, |x| not_executed(x, "cut-off", &[CUT_OFF]))),
     must("reasonix/transport/byte-order-mark-refused", Guest)
         .says("A byte order mark before a frame makes it no JSON.", &[])
         .accepts(NO_JSON_BY_SDK)
@@ -173,11 +173,11 @@ static CUT_REQUESTS: ScriptDef = ScriptDef {
         Script::new("cut-requests")
             .step(Step::Cut { at: at.collect() })
             .request("cut", contract::STREAM_CANCEL, NOTHING_PARAMS)
-            .answer("cut")
+            .fence()
             .request("first", contract::STREAM_CANCEL, NOTHING_PARAMS)
             .request("second", contract::STREAM_CANCEL, NOTHING_PARAMS)
-            .answer("first")
-            .answer("second")
+            .fence()
+            .quiet()
     },
 };
 
@@ -285,7 +285,8 @@ static LIMIT_WITH_WHITE_SPACE: ScriptDef = ScriptDef {
     build: |setting| {
         let plain = request("padded", contract::STREAM_CANCEL, r#"{"streamId":"sidecert-fence"}"#)
             .replace(r#"{"$id":"padded"}"#, &OVERSIZED.to_string());
-        let count = (Limits::of(setting.contract).frame_bytes - plain.len()) as u64;
+        // More than a line feed too long, so that nothing but the white space counts.
+        let count = (Limits::of(setting.contract).frame_bytes + 32 - plain.len()) as u64;
         let (head, tail) = ("".into(), plain.into());
         let frame = Outgoing::Payload(Payload::Fill { head, byte: b' ', count, tail });
         let departs = "with the white space before it, it is longer than the limit";
@@ -389,13 +390,15 @@ static LAST_LINE: ScriptDef = ScriptDef {
     },
 };
 
+const CUT_OFF: i64 = 700_001;
+
 /// Ends the input in the middle of a request.
 static CUT_OFF_LINE: ScriptDef = ScriptDef {
     name: "cut-off-line",
     process: Process::Bare,
     needs: &[],
     build: |setting| {
-        let frame = r#"{"jsonrpc":"2.0","id":700001,"method":"extension/provider/stre"#.to_owned();
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":{CUT_OFF},"method":"extension/provider/stre"#);
         ended_input(setting, "cut-off", "the input ends in the middle of it", frame)
     },
 };
@@ -422,7 +425,7 @@ static ODD_LINES: ScriptDef = ScriptDef {
         oddities(
             "odd-lines",
             [
-                ("text", "it is no JSON", "hello".to_owned()),
+                ("text", "it is no JSON", "sidecert says hello".to_owned()),
                 ("byte-order-mark", "a byte order mark stands before it", format!("\u{feff}{plain}")),
                 (
                     "control-character",
@@ -544,7 +547,7 @@ static DEEP: ScriptDef = ScriptDef {
     build: |_| {
         let nested = |label: &str, levels: usize| {
             let arrays = levels - 2;
-            let params = format!(r#"{{"deep":{}{}}}"#, "[".repeat(arrays), "]".repeat(arrays));
+            let params = format!(r#"{{"{label}":{}{}}}"#, "[".repeat(arrays), "]".repeat(arrays));
             request(label, super::NO_METHOD, &params)
         };
         oddities(
@@ -566,7 +569,9 @@ static MANY_REQUESTS: ScriptDef = ScriptDef {
     process: Process::Tour,
     needs: &[],
     build: |setting| {
-        let params = sidecert_proto::reasonix::sample::params(setting, contract::INTERCEPT).to_string();
+        let mut params = sidecert_proto::reasonix::sample::params(setting, contract::INTERCEPT);
+        params["payload"]["text"] = "one of many".into();
+        let params = params.to_string();
         let ask = |script: Script, number: usize| {
             script.request(&format!("request-{number}"), contract::INTERCEPT, &params)
         };

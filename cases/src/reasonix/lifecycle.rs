@@ -29,6 +29,7 @@ const EXITED: Seen = Seen("the process ended by itself");
 const FIT: Seen = Seen("every entry fits");
 const COMPLETE: Seen = Seen("it has all four, filled");
 const SAME_MAJOR: Seen = Seen("the major version that the host speaks");
+const ANSWERED: Seen = Seen("answered");
 const NARROW: Seen = Seen("nothing beyond the empty lists");
 
 const STRICT: &[Accepts] = &[specified(BAD_PARAMS)];
@@ -95,8 +96,11 @@ pub(super) const ROWS: &[Requirement] = &[
         .checked(After(&EARLY_FRAMES, |x| became(x, "intercept"))),
     must("reasonix/lifecycle/late-initialize-answered", Guest)
         .says("An initialize on an open connection is answered, one way or the other.", &[])
-        .accepts(&[sdk(SERVED), specified(VIOLATION), specified(INVALID_BY_ID)])
-        .checked(After(&LATE_INITIALIZE, |x| became(x, "late-initialize"))),
+        .accepts(&[sdk(ANSWERED)])
+        .checked(After(&LATE_INITIALIZE, |x| match x.answer_to("late-initialize") {
+            Some(answer) => Sight::Saw(ANSWERED, answer.at),
+            None => became(x, "late-initialize"),
+        })),
     must("reasonix/lifecycle/other-protocol-refused", Guest)
         .says("An initialize of another protocol is refused as an unsupported version.", &[])
         .accepts(REFUSED_VERSION)

@@ -99,6 +99,9 @@ pub(super) fn became(exchange: &Exchange<'_>, label: &str) -> Sight {
         return named(answer, false);
     }
     let end = exchange.find(|kind| matches!(kind, Kind::Closed { from: Guest } | Kind::Oversize { .. }));
+    if end.is_some_and(|end| end.at < sent.at) {
+        return Sight::Undecided(Why::CutShort("the connection had ended before it was sent".to_owned()));
+    }
     let next = exchange.entries().iter().find(|entry| entry.at > sent.at && is_odd(&entry.event.kind));
     match end {
         // Whatever was said last before the end is what ended it.

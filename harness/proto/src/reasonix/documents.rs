@@ -2,8 +2,8 @@
 //!
 //! Neither the specification nor the schema has them; they are what the reference implementation was seen to take.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
@@ -15,12 +15,13 @@ use crate::schema::Validator;
 #[derive(Debug)]
 pub(super) struct Documents<'c> {
     contract: &'c Contract,
-    compiled: OnceLock<BTreeMap<String, Validator>>,
+    /// The definitions, and each document that was asked for.
+    compiled: RefCell<(Option<Value>, BTreeMap<String, Option<Validator>>)>,
 }
 
 impl<'c> Documents<'c> {
     pub(super) fn new(contract: &'c Contract) -> Self {
-        Self { contract, compiled: OnceLock::new() }
+        Self { contract, compiled: RefCell::default() }
     }
 
     /// What is wrong with a payload at this point.
@@ -34,13 +35,13 @@ impl<'c> Documents<'c> {
     }
 
     fn fault(&self, name: &str, value: Node<'_>) -> Option<String> {
-        let compiled = self.compiled.get_or_init(|| {
-            let definitions = definitions(self.contract);
-            let names = definitions["$defs"].as_object().into_iter().flat_map(|defs| defs.keys());
-            let own = names.filter(|name| name.starts_with("payload-") || name.starts_with("surface-"));
-            own.filter_map(|name| Some((name.clone(), Validator::new(&definitions, name).ok()?))).collect()
-        });
-        compiled.get(name)?.check(value).map(|violation| violation.to_string())
+        let (known, compiled) = &mut *self.compiled.borrow_mut();
+        if !compiled.contains_key(name) {
+            let known = known.get_or_insert_with(|| definitions(self.contract));
+            let validator = known["$defs"].get(name).and_then(|_| Validator::new(known, name).ok());
+            compiled.insert(name.to_owned(), validator);
+        }
+        compiled.get(name)?.as_ref()?.check(value).map(|violation| violation.to_string())
     }
 }
 

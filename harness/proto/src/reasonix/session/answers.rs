@@ -57,13 +57,17 @@ pub(super) fn no_frame(fault: json::Fault, notes: &mut Notes<'_>) {
 }
 
 impl Answers {
-    /// The host wrote a line that is no JSON.
+    /// The host wrote what is no JSON, on who knows how many lines: until the next silence it may be refused.
     pub(super) fn host_line(&mut self) {
-        self.refusable += 1;
+        self.refusable = u64::MAX / 2;
     }
 
     pub(super) fn host_frame(&mut self, frame: &Framed<'_, '_>, odd: bool) {
-        self.refusable += u64::from(odd);
+        if frame.root.raw().contains('\n') {
+            // Read line by line it is no JSON.
+            return self.host_line();
+        }
+        self.refusable = self.refusable.saturating_add(u64::from(odd));
         match &frame.envelope {
             Ok(Envelope::Notification { .. }) => self.notified = true,
             Ok(Envelope::Request { id: Id::Integer(id), .. }) => self.asks(*id, odd),
@@ -146,7 +150,6 @@ impl Answers {
             }
             Id::Integer(id) => {
                 notes.broken(&ANSWERS_ASKED, || format!("an answer to {id}, under which nothing was asked"));
-                self.refuses(at, &format!("{} under the id {id}", outcome.summary()));
             }
             other => {
                 if matches!((other, outcome), (Id::Null, Outcome::Result(_))) && self.refusable == 0 {
