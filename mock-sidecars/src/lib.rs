@@ -285,7 +285,8 @@ impl<'c> Mock<'c> {
         if self.ended || self.deaf || self.refuses(line) {
             return;
         }
-        if matches!(self.does(), Some(Misdeed::Serial)) && self.guest.deadline().is_some() && !is_answer(line) {
+        if matches!(self.does(), Some(Misdeed::Serial)) && self.guest.deadline().is_some() && !is_answer(line)
+        {
             self.fired = true;
             return self.unheard.push_back(line.to_vec());
         }

@@ -54,7 +54,9 @@ pub static FLAWS: &[Flaw] = &[
         "indents-its-rulings",
         &["reasonix/transport/only-frames", "reasonix/ui/declared-action-accepted"],
         Trigger::Receives(ACTION),
-        Misdeed::Reply("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": {\"$capture\":\"id\"},\n  \"result\": {\"accepted\": true}\n}"),
+        Misdeed::Reply(
+            "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": {\"$capture\":\"id\"},\n  \"result\": {\"accepted\": true}\n}",
+        ),
     ),
     flaw(
         "reads-by-chunk",
@@ -268,13 +270,17 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "answers-notifications",
         &["reasonix/envelope/notifications-unanswered"],
-        Trigger::Receives(r#"{"id":{"$absent":true},"method":"extension/event","params":{"event":"session.save"}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$absent":true},"method":"extension/event","params":{"event":"session.save"}}"#,
+        ),
         Misdeed::Also(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method"}}"#),
     ),
     flaw(
         "answers-notifications-with-results",
         &["reasonix/envelope/notifications-unanswered", "reasonix/envelope/answers-what-was-asked"],
-        Trigger::Receives(r#"{"id":{"$absent":true},"method":"extension/event","params":{"event":"session.save"}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$absent":true},"method":"extension/event","params":{"event":"session.save"}}"#,
+        ),
         Misdeed::Also(r#"{"jsonrpc":"2.0","id":null,"result":{}}"#),
     ),
     flaw(
@@ -294,8 +300,12 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "echoes-illegal-ids",
         &["reasonix/envelope/legal-ids-echoed"],
-        Trigger::Receives(r#"{"id":{"$capture":"id","of":{"$type":"string"}},"method":"extension/provider/stream/cancel"}"#),
-        Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32600,"message":"invalid request"}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id","of":{"$type":"string"}},"method":"extension/provider/stream/cancel"}"#,
+        ),
+        Misdeed::Instead(
+            r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32600,"message":"invalid request"}}"#,
+        ),
     ),
     flaw(
         "serves-without-version",
@@ -313,7 +323,9 @@ pub static FLAWS: &[Flaw] = &[
         "refuses-more-members",
         &["reasonix/envelope/unknown-members-ignored"],
         Trigger::Receives(r#"{"x":{"$any":true},"id":{"$capture":"id"},"method":{"$any":true}}"#),
-        Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32600,"message":"what is x?"}}"#),
+        Misdeed::Instead(
+            r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32600,"message":"what is x?"}}"#,
+        ),
     ),
     flaw(
         "ignores-answers-with-more-members",
@@ -324,7 +336,9 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "serves-string-ids",
         &["reasonix/envelope/string-id-refused"],
-        Trigger::Receives(r#"{"id":{"$capture":"id","of":{"$type":"string"}},"method":"extension/provider/stream/cancel"}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id","of":{"$type":"string"}},"method":"extension/provider/stream/cancel"}"#,
+        ),
         Misdeed::Instead(CANCELLED),
     ),
     flaw(
@@ -372,8 +386,12 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "demands-params",
         &["reasonix/envelope/absent-params-empty"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/provider/stream/cancel","params":{"$absent":true}}"#),
-        Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32600,"message":"no params"}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"method":"extension/provider/stream/cancel","params":{"$absent":true}}"#,
+        ),
+        Misdeed::Instead(
+            r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32600,"message":"no params"}}"#,
+        ),
     ),
     flaw(
         "executes-batches",
@@ -447,7 +465,9 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "serves-any-method",
         &["reasonix/envelope/unknown-method-refused"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/sidecert/none","params":{"$exact":{}}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"method":"extension/sidecert/none","params":{"$exact":{}}}"#,
+        ),
         Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{}}"#),
     ),
     flaw(
@@ -535,7 +555,9 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "fails-at-missing-members",
         &["reasonix/members/missing-refused"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"timeoutMillis":{"$absent":true}}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"timeoutMillis":{"$absent":true}}}"#,
+        ),
         Misdeed::Instead(OOPS),
     ),
     flaw(
@@ -547,8 +569,12 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "refuses-null-payloads",
         &["reasonix/members/null-payload-accepted"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"params":{"payload":null,"externalized":{"$absent":true}}}"#),
-        Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32602,"message":"no payload","data":{"reason":"invalid_params","retryable":false}}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"params":{"payload":null,"externalized":{"$absent":true}}}"#,
+        ),
+        Misdeed::Instead(
+            r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32602,"message":"no payload","data":{"reason":"invalid_params","retryable":false}}}"#,
+        ),
     ),
     flaw(
         "fails-at-empty-names",
@@ -583,7 +609,9 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "refuses-bad-observations",
         &["reasonix/members/bad-observations-ignored"],
-        Trigger::Receives(r#"{"id":{"$absent":true},"method":"extension/event","params":{"payload":{"$absent":true}}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$absent":true},"method":"extension/event","params":{"payload":{"$absent":true}}}"#,
+        ),
         Misdeed::Instead(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no payload"}}"#),
     ),
     flaw(
@@ -662,7 +690,9 @@ pub static FLAWS: &[Flaw] = &[
         "initializes-twice",
         &["reasonix/lifecycle/second-initialize-refused"],
         Trigger::When(Phase::Answered, contract::INITIALIZE),
-        Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"protocolVersion":"1","name":"x","version":"1","stateSchemaVersion":1}}"#),
+        Misdeed::Instead(
+            r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"protocolVersion":"1","name":"x","version":"1","stateSchemaVersion":1}}"#,
+        ),
     ),
     flaw(
         "never-opens-again",
@@ -721,13 +751,17 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "fails-without-a-manifest",
         &["reasonix/lifecycle/manifest-demanded"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/initialize","params":{"manifest":{"$absent":true}}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"method":"extension/initialize","params":{"manifest":{"$absent":true}}}"#,
+        ),
         Misdeed::Instead(OOPS),
     ),
     flaw(
         "fails-without-params",
         &["reasonix/lifecycle/params-demanded"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/initialize","params":{"$absent":true}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"method":"extension/initialize","params":{"$absent":true}}"#,
+        ),
         Misdeed::Instead(OOPS),
     ),
     reaching(
@@ -748,14 +782,18 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "takes-negative-times",
         &["reasonix/lifecycle/negative-timeout-refused"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"params":{"timeoutMillis":-1},"method":"extension/shutdown"}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"params":{"timeoutMillis":-1},"method":"extension/shutdown"}"#,
+        ),
         Misdeed::Instead(ACCEPTED),
     ),
     flaw(
         "refuses-an-early-shutdown",
         &["reasonix/lifecycle/early-shutdown-served"],
         Trigger::When(Phase::Started, contract::SHUTDOWN),
-        Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32600,"message":"too early","data":{"reason":"protocol_error","retryable":false}}}"#),
+        Misdeed::Instead(
+            r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32600,"message":"too early","data":{"reason":"protocol_error","retryable":false}}}"#,
+        ),
     ),
     reaching(
         Reach::Process,
@@ -800,14 +838,22 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "reads-past-the-end",
         &["reasonix/content/read-as-given"],
-        Trigger::Says(r#"{"method":"host/content/read","params":{"contentRef":{"$like":"content_*0*"},"offset":0}}"#),
+        Trigger::Says(
+            r#"{"method":"host/content/read","params":{"contentRef":{"$like":"content_*0*"},"offset":0}}"#,
+        ),
         Misdeed::Edit("\"offset\":0", "\"offset\":99999999"),
     ),
     flaw(
         "reads-before-its-time",
-        &["reasonix/content/read-when-open", "reasonix/lifecycle/silent-before-initialized", "reasonix/content/read-as-given"],
+        &[
+            "reasonix/content/read-when-open",
+            "reasonix/lifecycle/silent-before-initialized",
+            "reasonix/content/read-as-given",
+        ],
         Trigger::Answers(contract::INITIALIZE),
-        Misdeed::Also(r#"{"jsonrpc":"2.0","id":1000,"method":"host/content/read","params":{"contentRef":"none","offset":0}}"#),
+        Misdeed::Also(
+            r#"{"jsonrpc":"2.0","id":1000,"method":"host/content/read","params":{"contentRef":"none","offset":0}}"#,
+        ),
     ),
     reaching(
         Reach::Provoked,
@@ -852,19 +898,27 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "fails-at-one-point",
         &["reasonix/interception/every-point-ruled"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"event":"compaction.prepare"}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"event":"compaction.prepare"}}"#,
+        ),
         Misdeed::Instead(OOPS),
     ),
     flaw(
         "blocks-where-it-does-not-step-in",
         &["reasonix/interception/unwatched-points-continue"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"event":"frontend.event"}}"#),
-        Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"decision":"block","reason":"no"}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"event":"frontend.event"}}"#,
+        ),
+        Misdeed::Instead(
+            r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"decision":"block","reason":"no"}}"#,
+        ),
     ),
     flaw(
         "allows-everywhere",
         &["reasonix/interception/permissions-in-place"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"event":"tool.before"}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"event":"tool.before"}}"#,
+        ),
         Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"decision":"allow"}}"#),
     ),
     reaching(
@@ -933,7 +987,9 @@ pub static FLAWS: &[Flaw] = &[
             "shows-its-insides",
             &["reasonix/interception/faults-hidden"],
             Trigger::Receives(PANIC),
-            Misdeed::Instead(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32603,"message":"Traceback: ValueError in guest.py","data":{"reason":"internal","retryable":true}}}"#),
+            Misdeed::Instead(
+                r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32603,"message":"Traceback: ValueError in guest.py","data":{"reason":"internal","retryable":true}}}"#,
+            ),
         ),
     ),
     reaching(
@@ -963,7 +1019,9 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "skips-a-chunk",
         &["reasonix/streams/chunks-contiguous", "reasonix/streams/streams-apart"],
-        Trigger::Says(r#"{"method":"extension/provider/stream/chunk","params":{"streamId":"sidecert-one","seq":2}}"#),
+        Trigger::Says(
+            r#"{"method":"extension/provider/stream/chunk","params":{"streamId":"sidecert-one","seq":2}}"#,
+        ),
         Misdeed::Silence,
     ),
     flaw(
@@ -1020,7 +1078,10 @@ pub static FLAWS: &[Flaw] = &[
             "hides-its-failure",
             &["reasonix/streams/failure-told"],
             Trigger::Says(r#"{"params":{"chunk":{"type":"error"}}}"#),
-            Misdeed::Edit(r#""type":"error","error":{"code":"provider_failed","message":"the model refused the key"}"#, r#""type":"done""#),
+            Misdeed::Edit(
+                r#""type":"error","error":{"code":"provider_failed","message":"the model refused the key"}"#,
+                r#""type":"done""#,
+            ),
         ),
     ),
     reaching(
@@ -1041,7 +1102,9 @@ pub static FLAWS: &[Flaw] = &[
     flaw(
         "takes-unknown-members-of-streams",
         &["reasonix/streams/unknown-member-refused"],
-        Trigger::Receives(r#"{"id":{"$capture":"id"},"method":"extension/provider/stream/open","params":{"x":1}}"#),
+        Trigger::Receives(
+            r#"{"id":{"$capture":"id"},"method":"extension/provider/stream/open","params":{"x":1}}"#,
+        ),
         Misdeed::Instead(OOPS),
     ),
     flaw(
@@ -1075,7 +1138,9 @@ pub static FLAWS: &[Flaw] = &[
                 "reasonix/streams/ended-once",
             ],
             Trigger::Says(r#"{"result":{"cancelled":true}}"#),
-            Misdeed::Also(r#"{"jsonrpc":"2.0","method":"extension/provider/stream/chunk","params":{"streamId":"sidecert-long","seq":99999,"chunk":{"type":"text","text":"x"}}}"#),
+            Misdeed::Also(
+                r#"{"jsonrpc":"2.0","method":"extension/provider/stream/chunk","params":{"streamId":"sidecert-long","seq":99999,"chunk":{"type":"text","text":"x"}}}"#,
+            ),
         ),
     ),
     reaching(
@@ -1181,7 +1246,9 @@ pub static FLAWS: &[Flaw] = &[
             "shows-without-leave",
             &["reasonix/ui/nothing-without-ui"],
             Trigger::Receives(r#"{"params":{"manifest":{"capabilities":[]}}}"#),
-            Misdeed::Also(r#"{"jsonrpc":"2.0","id":1001,"method":"host/ui/publish","params":{"surfaceId":"x","kind":"status","payload":{"label":"x"},"sessionId":"sidecert-0000000000000000","generation":1}}"#),
+            Misdeed::Also(
+                r#"{"jsonrpc":"2.0","id":1001,"method":"host/ui/publish","params":{"surfaceId":"x","kind":"status","payload":{"label":"x"},"sessionId":"sidecert-0000000000000000","generation":1}}"#,
+            ),
         ),
     ),
     // ---- errors ----
@@ -1219,19 +1286,21 @@ pub static FLAWS: &[Flaw] = &[
         "explains-frame-errors",
         &["reasonix/errors/frame-errors-plain"],
         Trigger::Says(r#"{"id":null,"error":{"code":-32600}}"#),
-        Misdeed::Edit("\"message\"", "\"data\":{\"reason\":\"protocol_error\",\"retryable\":false},\"message\""),
+        Misdeed::Edit(
+            "\"message\"",
+            "\"data\":{\"reason\":\"protocol_error\",\"retryable\":false},\"message\"",
+        ),
     ),
     flaw(
         "trusts-misdescribed-reasons",
         &["reasonix/errors/misdescribed-reason-distrusted"],
         Trigger::Receives(r#"{"error":{"data":{"reason":"content_ref_expired","retryable":false}}}"#),
-        Misdeed::Reply(r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32000,"message":"gone","data":{"reason":"content_ref_expired","retryable":true}}}"#),
+        Misdeed::Reply(
+            r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32000,"message":"gone","data":{"reason":"content_ref_expired","retryable":true}}}"#,
+        ),
     ),
     // ---- what breaks nothing but the run ----
-    reaching(
-        Reach::Time,
-        flaw("holds-its-answers-back", &[], Trigger::Always, Misdeed::HoldsBack),
-    ),
+    reaching(Reach::Time, flaw("holds-its-answers-back", &[], Trigger::Always, Misdeed::HoldsBack)),
     reaching(Reach::Time, flaw("never-answers", &[], Trigger::Always, Misdeed::Deaf)),
     reaching(
         Reach::Time,
@@ -1250,7 +1319,8 @@ const LARGE: &str = r#"{"id":{"$capture":"id"},"method":"extension/intercept","p
 /// The intercept that asks a mock to fail.
 const PANIC: &str = r#"{"id":{"$capture":"id"},"method":"extension/intercept","params":{"payload":{"text":"sidecert:panic"}}}"#;
 /// The call of the action that a mock declares.
-const ACTION: &str = r#"{"id":{"$capture":"id"},"method":"extension/ui/action","params":{"actionId":"demo"}}"#;
+const ACTION: &str =
+    r#"{"id":{"$capture":"id"},"method":"extension/ui/action","params":{"actionId":"demo"}}"#;
 /// The mock's replacement.
 const REPLACING: &str = r#"{"result":{"replacement":{"text":"sidecert was here"}}}"#;
 /// The intercept that asks a mock to take its time.

@@ -85,8 +85,7 @@ fn run(suite: &'static Suite, how: How) -> (Judged, bool) {
     let selected = suite.rows(Side::Guest).map(|row| row.id.to_owned()).collect();
     let provocations = if how.provoked { provocations(suite) } else { BTreeMap::new() };
     let exercised = if how.provoked { BTreeSet::from(["all".to_owned()]) } else { BTreeSet::new() };
-    let setting =
-        Setting { provocations: &provocations, exercised: &exercised, ..Setting::plain(&contract) };
+    let setting = Setting { provocations: &provocations, exercised: &exercised, ..Setting::plain(&contract) };
     let fired = Rc::new(Cell::new(false));
     let scripts = suite.scripts(suite.rows(Side::Guest));
     let features = Features { lenient: how.lenient, ..Features::default() };
@@ -184,8 +183,7 @@ fn of_every_flaw(suite: &'static Suite, check: impl Fn(&'static Flaw) -> Vec<Str
 /// What is wrong with a flaw under the reference profile, given what a flawless mock comes to.
 fn mismatches(suite: &'static Suite, isolate: bool, flawless: &Judged, flaw: &'static Flaw) -> Vec<String> {
     let mut wrong = Vec::new();
-    let (judged, fired) =
-        run(suite, How { flaw: Some(flaw), isolate, profile: Profile::Reference, ..PLAIN });
+    let (judged, fired) = run(suite, How { flaw: Some(flaw), isolate, profile: Profile::Reference, ..PLAIN });
     let mut tell = |says: String| {
         wrong.push(format!("{} ({}{}): {says}", flaw.name, suite.name, if isolate { ", alone" } else { "" }));
     };
@@ -258,7 +256,9 @@ fn each_requirement_that_can_be_seen_has_a_flaw_that_breaks_it() {
         }
         for flaw in flaws(suite) {
             let known = |id: &str| suite.rows(Side::Guest).any(|row| row.id == id);
-            wrong.extend(flaw.breaks.iter().filter(|id| !known(id)).map(|id| format!("{}: no row {id}", flaw.name)));
+            wrong.extend(
+                flaw.breaks.iter().filter(|id| !known(id)).map(|id| format!("{}: no row {id}", flaw.name)),
+            );
         }
     }
     assert_none(&wrong);

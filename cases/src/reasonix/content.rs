@@ -15,8 +15,8 @@ use sidecert_proto::transcript::{Kind, Wait};
 use sidecert_proto::verdict::{Sight, Why};
 
 use super::sights::{
-    self, BAD_PARAMS, EXPIRED, INTERNAL, INVALID_BY_ID, REFUSED, TOO_LARGE, VIOLATION,
-    asked_for, result_of, sdk, specified,
+    self, BAD_PARAMS, EXPIRED, INTERNAL, INVALID_BY_ID, REFUSED, TOO_LARGE, VIOLATION, asked_for, result_of,
+    sdk, specified,
 };
 use super::{KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
 
@@ -130,7 +130,10 @@ fn reference(label: &str) -> String {
 
 /// A content of one page.
 fn object(label: &str) -> Object {
-    Object { reference: reference(label), bytes: format!(r#"{{"text":"the content of {label}"}}"#).into_bytes() }
+    Object {
+        reference: reference(label),
+        bytes: format!(r#"{{"text":"the content of {label}"}}"#).into_bytes(),
+    }
 }
 
 /// The params of an intercept whose payload is what `descriptors` say.
@@ -233,10 +236,9 @@ pub(super) static LATE_PAGE: ScriptDef = ScriptDef {
     needs: &[],
     build: |setting| {
         let pages = Pages(Script::new("late-page")).offer("late", PATIENCE_MILLIS).wait();
-        let script = pages.0.step(Step::Await {
-            frame: Pattern::answer_to("late"),
-            within: Within::Millis(GIVES_UP_MILLIS),
-        });
+        let script = pages
+            .0
+            .step(Step::Await { frame: Pattern::answer_to("late"), within: Within::Millis(GIVES_UP_MILLIS) });
         let late = answer(&captured("late"), "result", &page(setting, "late"));
         Pages(script).botch("late", "its request was given up", late).0.fence().quiet()
     },
@@ -279,7 +281,8 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
         };
         let offered = (FAR..).zip(&labels).fold(Pages(Script::new("mismatched-pages")), offer);
         let text = answer(&id("text-id", "text"), "result", &page(setting, "text-id"));
-        let fraction = answer(&id("written-fraction", "fraction"), "result", &page(setting, "written-fraction"));
+        let fraction =
+            answer(&id("written-fraction", "fraction"), "result", &page(setting, "written-fraction"));
         let both = answer(
             &captured("both"),
             r#"error":{"code":-32603,"message":"x"},"result"#,
@@ -296,12 +299,8 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
 };
 
 /// Offers contents that are not what they say, and answers the reads of them badly.
-pub(super) static TAMPERED_CONTENT: ScriptDef = ScriptDef {
-    name: "tampered-content",
-    process: Process::Tour,
-    needs: &[],
-    build: tampered_content,
-};
+pub(super) static TAMPERED_CONTENT: ScriptDef =
+    ScriptDef { name: "tampered-content", process: Process::Tour, needs: &[], build: tampered_content };
 
 fn tampered_content(setting: &Setting<'_>) -> Script {
     let limits = Limits::of(setting.contract);
@@ -326,14 +325,26 @@ fn tampered_content(setting: &Setting<'_>) -> Script {
         Pages(pages.0.raw(label, departs, sights::request(label, contract::INTERCEPT, params)))
     };
     let mut pages = Pages(Script::new("tampered-content"));
-    for label in ["honest", "wrong-bytes", "wrong-offset", "wrong-encoding", "stuck", "expired", "action", "misdescribed"] {
+    for label in [
+        "honest",
+        "wrong-bytes",
+        "wrong-offset",
+        "wrong-encoding",
+        "stuck",
+        "expired",
+        "action",
+        "misdescribed",
+    ] {
         pages = pages.offer(label, 5_000);
     }
-    pages = pages
-        .offer_as("wrong-total", &longer("wrong-total", total), 5_000)
-        .offer_as("large-page", &large.descriptor("/payload"), 5_000);
+    pages = pages.offer_as("wrong-total", &longer("wrong-total", total), 5_000).offer_as(
+        "large-page",
+        &large.descriptor("/payload"),
+        5_000,
+    );
     pages = raw(pages, "too-large", "its content is longer than the limit", &params(&beyond, 5_000));
-    let beside = params(&of("beside-value"), 5_000).replacen(r#""payload":null"#, r#""payload":{"text":"x"}"#, 1);
+    let beside =
+        params(&of("beside-value"), 5_000).replacen(r#""payload":null"#, r#""payload":{"text":"x"}"#, 1);
     pages = raw(pages, "beside-value", "it has a payload and a descriptor of one", &beside);
     let elsewhere = object("wrong-pointer").descriptor("/event");
     pages = raw(pages, "wrong-pointer", "its descriptor is of another member", &params(&elsewhere, 5_000));
@@ -378,7 +389,8 @@ fn tampered_content(setting: &Setting<'_>) -> Script {
 /// A page with one letter of its data changed: the last one before the end of the text that it holds.
 fn tampered(page: &str) -> String {
     let tape = Tape::scan(page.as_bytes());
-    let data = tape.as_ref().ok().and_then(|tape| tape.root().get("dataBase64")?.as_str()).unwrap_or_default();
+    let data =
+        tape.as_ref().ok().and_then(|tape| tape.root().get("dataBase64")?.as_str()).unwrap_or_default();
     // Four letters of Base64 are three bytes; these are in the middle of a text, and stay plain letters.
     let at = data.len() / 2 / 4 * 4;
     page.replacen(&*data, &format!("{}eHh4{}", &data[..at], &data[at + 4..]), 1)
@@ -445,8 +457,11 @@ static ECHOED_CONTENT: ScriptDef = ScriptDef {
             });
             offset += limits.content_ref_chunk_bytes;
         }
-        let params = params(&object.descriptor("/payload"), 5_000)
-            .replacen(&format!(r#""{}""#, point::INPUT_RECEIVE), &event, 1);
+        let params = params(&object.descriptor("/payload"), 5_000).replacen(
+            &format!(r#""{}""#, point::INPUT_RECEIVE),
+            &event,
+            1,
+        );
         script.request("content", contract::INTERCEPT, &params).answer("content").fence()
     },
 };
@@ -467,9 +482,10 @@ pub(super) fn echoed(exchange: &Exchange<'_>, label: &str) -> Sight {
     };
     match result.get("replacement") {
         Some(replacement) if replacement.equals(payload.root()) => Sight::Saw(EQUAL, at),
-        Some(replacement) => {
-            Sight::SawOther { at, actual: format!("the replacement is another: {}", short(replacement.raw())) }
-        }
+        Some(replacement) => Sight::SawOther {
+            at,
+            actual: format!("the replacement is another: {}", short(replacement.raw())),
+        },
         None => Sight::SawOther { at, actual: format!("the ruling {}", short(result.raw())) },
     }
 }

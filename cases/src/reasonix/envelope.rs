@@ -41,12 +41,8 @@ const INVALID_UNDER_NULL_OBSERVED: &[Accepts] = &[sdk(INVALID)];
 const NO_OBJECT_PARAMS: &[Accepts] =
     &[specified(INVALID_BY_ID), specified(VIOLATION), specified(BAD_PARAMS), specified(INVALID)];
 /// A response that is none: JSON-RPC has no word on whether one is answered.
-const BAD_RESPONSE: &[Accepts] = &[
-    specified(INVALID),
-    specified(INVALID_BY_ID),
-    specified(VIOLATION),
-    specified(IGNORED),
-];
+const BAD_RESPONSE: &[Accepts] =
+    &[specified(INVALID), specified(INVALID_BY_ID), specified(VIOLATION), specified(IGNORED)];
 const UNKNOWN_BY_SPECIFICATION: &[Accepts] = &[specified(UNKNOWN)];
 const ANY_REFUSAL: &[Accepts] = &[
     specified(UNKNOWN),
@@ -270,7 +266,11 @@ pub(super) static ODD_ENVELOPES: ScriptDef = ScriptDef {
                 ("no-version", "it has no jsonrpc", edited("no-version", r#""jsonrpc":"2.0","#, "")),
                 ("old-version", r#"its jsonrpc is "1.0""#, edited("old-version", r#""2.0""#, r#""1.0""#)),
                 ("number-version", "its jsonrpc is a number", edited("number-version", r#""2.0""#, "2")),
-                ("with-result", "it carries a result", edited("with-result", r#""params""#, r#""result":{},"params""#)),
+                (
+                    "with-result",
+                    "it carries a result",
+                    edited("with-result", r#""params""#, r#""result":{},"params""#),
+                ),
                 (
                     "with-error",
                     "it carries an error",
@@ -335,7 +335,11 @@ static FAR_IDS: ScriptDef = ScriptDef {
             "far-ids",
             [
                 ("negative", "its id is negative, which is allowed", under_id("-5")),
-                ("beyond-doubles", "its id is more than a double holds, which is allowed", under_id(BEYOND_DOUBLES)),
+                (
+                    "beyond-doubles",
+                    "its id is more than a double holds, which is allowed",
+                    under_id(BEYOND_DOUBLES),
+                ),
                 ("greatest", "its id is the greatest of 64 bits, which is allowed", under_id(GREATEST)),
                 ("thirty-digits", "its id is more than 64 bits hold", under_id(THIRTY_DIGITS)),
                 ("negative-zero", "its id is -0", under_id("-0")),
@@ -370,7 +374,8 @@ fn other_id(exchange: &Exchange<'_>, label: &str) -> Sight {
 fn is_ours(exchange: &Exchange<'_>, id: &Id<'_>) -> bool {
     exchange.entries().iter().any(|entry| {
         let ours = matches!(&entry.event.kind, Kind::Frame(frame) if frame.from != Guest);
-        ours && entry.frame.as_ref().and_then(|said| sidecert_proto::rpc::id_of(said.root)).as_ref() == Some(id)
+        ours && entry.frame.as_ref().and_then(|said| sidecert_proto::rpc::id_of(said.root)).as_ref()
+            == Some(id)
     })
 }
 
@@ -454,7 +459,9 @@ static EXTRA_MEMBERS: ScriptDef = ScriptDef {
         Script::new("extra-members")
             .step(Step::Send {
                 label: Some("extra".to_owned()),
-                frame: sidecert_proto::script::Outgoing::Template(sidecert_proto::script::Template::new(frame)),
+                frame: sidecert_proto::script::Outgoing::Template(sidecert_proto::script::Template::new(
+                    frame,
+                )),
             })
             .fence()
             .quiet()
@@ -565,8 +572,16 @@ static REPEATED_MEMBERS: ScriptDef = ScriptDef {
         oddities(
             "repeated-members",
             [
-                ("id-twice", "it has two ids", plain("id-twice").replacen(r#""id""#, r#""id":700040,"id""#, 1)),
-                ("method-twice", "it has two methods", plain("method-twice").replacen(r#""method""#, &method, 1)),
+                (
+                    "id-twice",
+                    "it has two ids",
+                    plain("id-twice").replacen(r#""id""#, r#""id":700040,"id""#, 1),
+                ),
+                (
+                    "method-twice",
+                    "it has two methods",
+                    plain("method-twice").replacen(r#""method""#, &method, 1),
+                ),
             ],
         )
     },
@@ -582,7 +597,11 @@ static OVERLOAD: ScriptDef = ScriptDef {
     needs: &[],
     build: |setting| {
         let script = (1..=WAITING).fold(Script::new("overload"), |script, number| {
-            script.request(&format!("waiting-{number}"), contract::INTERCEPT, &content::held_intercept(setting))
+            script.request(
+                &format!("waiting-{number}"),
+                contract::INTERCEPT,
+                &content::held_intercept(setting),
+            )
         });
         let mut script = script.quiet().quiet();
         script.reactions.push(content::held_pages(setting));

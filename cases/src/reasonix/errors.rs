@@ -46,7 +46,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .accepts(EXPIRED_OBSERVED)
         .checked(After(&TAMPERED_CONTENT, |x| content::became(x, "action"))),
     must("reasonix/errors/misdescribed-reason-distrusted", Guest)
-        .says("An error of the host whose retryable is not what its reason has is an error like any other.", &[])
+        .says(
+            "An error of the host whose retryable is not what its reason has is an error like any other.",
+            &[],
+        )
         .accepts(INTERNAL_OBSERVED)
         .checked(After(&TAMPERED_CONTENT, |x| content::became(x, "misdescribed"))),
 ];

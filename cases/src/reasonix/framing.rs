@@ -202,7 +202,11 @@ static ODD_SPACE: ScriptDef = ScriptDef {
         oddities(
             "odd-space",
             [
-                ("carriage-return", "a carriage return stands before its line feed", plain("carriage-return") + "\r"),
+                (
+                    "carriage-return",
+                    "a carriage return stands before its line feed",
+                    plain("carriage-return") + "\r",
+                ),
                 ("empty", "it is empty", String::new()),
                 ("spaces-before", "white space stands before it", format!(" \t {}", plain("spaces-before"))),
                 ("blank", "it is white space", "  \t ".to_owned()),

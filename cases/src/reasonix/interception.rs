@@ -25,7 +25,10 @@ const REPLACED: Seen = Seen("it replaces the payload");
 
 pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/interception/every-point-ruled", Guest)
-        .says("An intercept at any point of the protocol is answered with a ruling.", &[INTERCEPTION, Cite::Schema("/$defs/InterceptResult")])
+        .says(
+            "An intercept at any point of the protocol is answered with a ruling.",
+            &[INTERCEPTION, Cite::Schema("/$defs/InterceptResult")],
+        )
         .accepts(&[specified(RULED_ONCE)])
         .checked(After(&EVERY_POINT, every_point_ruled)),
     must("reasonix/interception/unwatched-points-continue", Guest)
@@ -45,7 +48,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .accepts(&[specified(REPLACED)])
         .checked(After(&REPLACEMENT, replaces)),
     must("reasonix/interception/payload-unchanged", Guest)
-        .says("A payload that comes back is the payload that was sent, to the last character.", &[Cite::Seed("传输", "Transport")])
+        .says(
+            "A payload that comes back is the payload that was sent, to the last character.",
+            &[Cite::Seed("传输", "Transport")],
+        )
         .accepts(&[specified(EQUAL)])
         .checked(After(&ECHOED_PAYLOAD, |x| content::echoed(x, "payload"))),
     must("reasonix/interception/intercepts-overlap", Guest)
@@ -92,7 +98,9 @@ fn every_point_ruled(exchange: &Exchange<'_>) -> Sight {
     for event in &exchange.contract.events {
         match result_of(exchange, event) {
             Ok((result, at)) if result.get("decision").is_some() => last = at,
-            Ok((_, at)) => return Sight::SawOther { at, actual: format!("{event}: a result without a decision") },
+            Ok((_, at)) => {
+                return Sight::SawOther { at, actual: format!("{event}: a result without a decision") };
+            }
             Err(Sight::SawOther { at, actual }) => {
                 return Sight::SawOther { at, actual: format!("{event}: {actual}") };
             }
@@ -157,7 +165,10 @@ static ECHOED_PAYLOAD: ScriptDef = ScriptDef {
         let more = " \u{2028}\u{2029}\u{85}\u{fffd} é€😀 \" \\ / \u{7f} \t end";
         let (event, payload) = super::provoked_payload(setting, "echo-payload", more);
         let params = format!(r#"{{"event":{event},"payload":{payload},"seq":1,"timeoutMillis":5000}}"#);
-        Script::new("echoed-payload").request("payload", contract::INTERCEPT, &params).answer("payload").fence()
+        Script::new("echoed-payload")
+            .request("payload", contract::INTERCEPT, &params)
+            .answer("payload")
+            .fence()
     },
 };
 
@@ -254,6 +265,8 @@ fn faults_hidden(exchange: &Exchange<'_>) -> Sight {
     };
     match INSIDES.into_iter().find(|inside| message.contains(inside)) {
         None => Sight::Saw(HIDDEN, answer.at),
-        Some(inside) => Sight::SawOther { at: answer.at, actual: format!("the message has {inside:?} in it") },
+        Some(inside) => {
+            Sight::SawOther { at: answer.at, actual: format!("the message has {inside:?} in it") }
+        }
     }
 }

@@ -202,7 +202,10 @@ fn initialize_complete(exchange: &Exchange<'_>) -> Sight {
         let filled = result.get(name).and_then(|it| it.as_str()).is_some_and(|text| !text.is_empty());
         if !filled {
             let found = result.get(name).map_or("nothing", |it| it.raw());
-            return Sight::SawOther { at, actual: format!("{name} is {}", sidecert_proto::exchange::short(found)) };
+            return Sight::SawOther {
+                at,
+                actual: format!("{name} is {}", sidecert_proto::exchange::short(found)),
+            };
         }
     }
     match result.get("stateSchemaVersion").and_then(|it| it.as_u64()) {
@@ -221,7 +224,10 @@ fn version_matches(exchange: &Exchange<'_>) -> Sight {
         return Sight::Saw(SAME_MAJOR, at);
     }
     let said = sidecert_proto::exchange::short(&version);
-    Sight::SawOther { at, actual: format!("the version {said:?}, and the host speaks {}", exchange.contract.major) }
+    Sight::SawOther {
+        at,
+        actual: format!("the version {said:?}, and the host speaks {}", exchange.contract.major),
+    }
 }
 
 fn provides_fit(exchange: &Exchange<'_>) -> Sight {
@@ -294,7 +300,11 @@ static LATE_INITIALIZE: ScriptDef = ScriptDef {
         let params = host::initialize_params(setting);
         host::opening(setting)
             .fence()
-            .raw("late-initialize", "it is the second one", request("late-initialize", contract::INITIALIZE, &params))
+            .raw(
+                "late-initialize",
+                "it is the second one",
+                request("late-initialize", contract::INITIALIZE, &params),
+            )
             .quiet()
             .step(Step::Close)
             .step(Step::Exit)
@@ -302,7 +312,12 @@ static LATE_INITIALIZE: ScriptDef = ScriptDef {
 };
 
 /// Opens a connection with an initialize that is wrong, and ends the input when it was answered.
-fn wrong_opening(setting: &Setting<'_>, label: &str, departs: &str, edit: impl FnOnce(String) -> String) -> Script {
+fn wrong_opening(
+    setting: &Setting<'_>,
+    label: &str,
+    departs: &str,
+    edit: impl FnOnce(String) -> String,
+) -> Script {
     let frame = request(label, contract::INITIALIZE, &host::initialize_params(setting));
     Script::new(label)
         .raw(label, departs, edit(frame))
@@ -381,8 +396,11 @@ pub(super) static EMPTY_MANIFEST: ScriptDef = ScriptDef {
             .raw("action", "the manifest allows no actions", request("action", contract::UI_ACTION, &action));
         for name in ["publish", "prompt"] {
             if setting.provocations.contains_key(name) {
-                script =
-                    script.request(name, contract::INTERCEPT, &super::provoked_intercept(setting, name, 5_000));
+                script = script.request(
+                    name,
+                    contract::INTERCEPT,
+                    &super::provoked_intercept(setting, name, 5_000),
+                );
             }
         }
         script.step(Step::Fence { or_end: true }).quiet().step(Step::Close).step(Step::Exit)
@@ -395,9 +413,9 @@ fn declares_nothing(exchange: &Exchange<'_>) -> Sight {
         Err(sight) => return sight,
     };
     let lists = ["subscriptions", "replaces", "providers", "uiActions"];
-    let full = lists.into_iter().find(|name| {
-        result.get(name).is_some_and(|list| list.kind() == JsonKind::Array && !list.is_empty())
-    });
+    let full = lists
+        .into_iter()
+        .find(|name| result.get(name).is_some_and(|list| list.kind() == JsonKind::Array && !list.is_empty()));
     match full {
         None => Sight::Saw(NARROW, at),
         Some(name) => Sight::SawOther { at, actual: format!("{name} is not empty") },
@@ -475,7 +493,11 @@ static EARLY_SHUTDOWN: ScriptDef = ScriptDef {
     build: |_| {
         let params = format!(r#"{{"timeoutMillis":{SHUTDOWN_MILLIS}}}"#);
         Script::new("early-shutdown")
-            .raw("early-shutdown", "it comes before initialize", request("early-shutdown", contract::SHUTDOWN, &params))
+            .raw(
+                "early-shutdown",
+                "it comes before initialize",
+                request("early-shutdown", contract::SHUTDOWN, &params),
+            )
             .step(Step::Await { frame: Pattern::answer_to("early-shutdown"), within: Within::Start })
             .step(Step::Close)
             .step(Step::Exit)

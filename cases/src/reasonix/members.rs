@@ -10,8 +10,8 @@ use sidecert_proto::script::{Process, Script, ScriptDef, Setting};
 use serde_json::{Value, json};
 
 use super::sights::{
-    BAD_PARAMS, IGNORED, SERVED, UNKNOWN, VIOLATION, all_became, all_with_prefix, became, oddities, request, sdk,
-    specified,
+    BAD_PARAMS, IGNORED, SERVED, UNKNOWN, VIOLATION, all_became, all_with_prefix, became, oddities, request,
+    sdk, specified,
 };
 use super::{HANDSHAKE, KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
 
@@ -21,7 +21,8 @@ const DEFS: Cite = Cite::Schema("/$defs");
 /// Refused; a guest without the feature behind a method may not know the method at all.
 const STRICT: &[Accepts] = &[specified(BAD_PARAMS), specified(UNKNOWN)];
 /// The same, where the SDK takes what the schema refuses.
-const STRICT_BUT_SDK: &[Accepts] = &[specified(BAD_PARAMS), specified(UNKNOWN), specified(VIOLATION), sdk(SERVED)];
+const STRICT_BUT_SDK: &[Accepts] =
+    &[specified(BAD_PARAMS), specified(UNKNOWN), specified(VIOLATION), sdk(SERVED)];
 const STRICT_OBSERVED: &[Accepts] = &[sdk(BAD_PARAMS), specified(UNKNOWN)];
 const IGNORED_BY_SDK: &[Accepts] = &[sdk(IGNORED)];
 
@@ -150,7 +151,8 @@ static MISSING_MEMBERS: ScriptDef = ScriptDef {
     build: |setting| {
         let frames = harmless(setting).flat_map(|method| {
             let whole = sample::params(setting, method);
-            let names: Vec<String> = whole.as_object().into_iter().flat_map(|it| it.keys().cloned()).collect();
+            let names: Vec<String> =
+                whole.as_object().into_iter().flat_map(|it| it.keys().cloned()).collect();
             names.into_iter().map(move |name| {
                 let mut params = whole.clone();
                 params.as_object_mut().map(|members| members.remove(&name));
@@ -212,7 +214,9 @@ static EMPTY_MEMBERS: ScriptDef = ScriptDef {
         for method in harmless(setting) {
             let whole = sample::params(setting, method);
             // What is a sample's own name stands where the definition wants a filled text.
-            for (name, _) in whole.as_object().into_iter().flatten().filter(|(_, value)| *value == sample::NOTHING) {
+            for (name, _) in
+                whole.as_object().into_iter().flatten().filter(|(_, value)| *value == sample::NOTHING)
+            {
                 for (how, text) in [("empty", ""), ("blank", "  ")] {
                     let mut params = whole.clone();
                     params[name] = text.into();
@@ -240,10 +244,28 @@ static ODD_VALUES: ScriptDef = ScriptDef {
         sent(
             "odd-values",
             [
-                edited("unknown event", "there is no such event", intercept, "event", "session.started".into()),
+                edited(
+                    "unknown event",
+                    "there is no such event",
+                    intercept,
+                    "event",
+                    "session.started".into(),
+                ),
                 edited("seq 0", "seq begins at 1", intercept, "seq", 0.into()),
-                edited("negative timeoutMillis", "timeoutMillis is negative", intercept, "timeoutMillis", (-1).into()),
-                edited("number in args", "an argument is no text", contract::UI_ACTION, "args", json!({"a": 1})),
+                edited(
+                    "negative timeoutMillis",
+                    "timeoutMillis is negative",
+                    intercept,
+                    "timeoutMillis",
+                    (-1).into(),
+                ),
+                edited(
+                    "number in args",
+                    "an argument is no text",
+                    contract::UI_ACTION,
+                    "args",
+                    json!({"a": 1}),
+                ),
             ],
         )
     },
@@ -262,7 +284,11 @@ static BAD_OBSERVATIONS: ScriptDef = ScriptDef {
         oddities(
             "bad-observations",
             [
-                ("bad event", "there is no such event", tell(contract::EVENT, r#"{"event":"x","payload":{}}"#)),
+                (
+                    "bad event",
+                    "there is no such event",
+                    tell(contract::EVENT, r#"{"event":"x","payload":{}}"#),
+                ),
                 (
                     "bad payload",
                     "it has no payload",
@@ -274,7 +300,11 @@ static BAD_OBSERVATIONS: ScriptDef = ScriptDef {
                     tell(contract::EVENT, &format!(r#"{{"event":"{event}","payload":{{}},"x":1}}"#)),
                 ),
                 ("null paths", "its paths are null", tell(contract::RESOURCES_CHANGED, r#"{"paths":null}"#)),
-                ("good paths", "it follows a wrong one", tell(contract::RESOURCES_CHANGED, r#"{"paths":["a"]}"#)),
+                (
+                    "good paths",
+                    "it follows a wrong one",
+                    tell(contract::RESOURCES_CHANGED, r#"{"paths":["a"]}"#),
+                ),
             ],
         )
     },

@@ -13,8 +13,8 @@ use sidecert_proto::verdict::{Sight, Why};
 use serde_json::{Value, json};
 
 use super::sights::{
-    BAD_PARAMS, INVALID_BY_ID, PROVIDER_FAILED, VIOLATION, all_became, became, request, result_of,
-    sdk, specified,
+    BAD_PARAMS, INVALID_BY_ID, PROVIDER_FAILED, VIOLATION, all_became, became, request, result_of, sdk,
+    specified,
 };
 use super::{HANDSHAKE, KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED, NOTHING_PARAMS};
 
@@ -151,9 +151,10 @@ fn catalog_answered(exchange: &Exchange<'_>) -> Sight {
         Ok((result, at)) if result.get("providers").is_some_and(|list| list.kind() == JsonKind::Array) => {
             Sight::Saw(LISTED, at)
         }
-        Ok((result, at)) => {
-            Sight::SawOther { at, actual: format!("the result {}", sidecert_proto::exchange::short(result.raw())) }
-        }
+        Ok((result, at)) => Sight::SawOther {
+            at,
+            actual: format!("the result {}", sidecert_proto::exchange::short(result.raw())),
+        },
         Err(sight) => sight,
     }
 }
@@ -222,10 +223,15 @@ static STREAM_FROM_TEN: ScriptDef = ScriptDef {
 };
 
 /// What the guest tells of a stream: the params of chunks or of ends, in order.
-fn tellings<'x>(exchange: &'x Exchange<'_>, method: &'x str, stream: &'x str) -> impl Iterator<Item = (u64, Node<'x>)> {
+fn tellings<'x>(
+    exchange: &'x Exchange<'_>,
+    method: &'x str,
+    stream: &'x str,
+) -> impl Iterator<Item = (u64, Node<'x>)> {
     exchange.from_target().filter_map(move |(entry, said)| match &said.envelope {
         Ok(Envelope::Notification { method: its, params: Some(params) })
-            if its == method && params.get("streamId").and_then(|it| it.as_str()).as_deref() == Some(stream) =>
+            if its == method
+                && params.get("streamId").and_then(|it| it.as_str()).as_deref() == Some(stream) =>
         {
             Some((entry.at, *params))
         }
@@ -270,7 +276,10 @@ fn streams_apart(exchange: &Exchange<'_>) -> Sight {
             return exchange.nothing_came("one", &format!("{stream} did not end"));
         };
         if !numbers.iter().copied().eq(1..=numbers.len() as u64) {
-            return Sight::SawOther { at, actual: format!("the chunks of {stream} have the numbers {numbers:?}") };
+            return Sight::SawOther {
+                at,
+                actual: format!("the chunks of {stream} have the numbers {numbers:?}"),
+            };
         }
         last = at;
     }
@@ -307,7 +316,11 @@ static FAILING_STREAM: ScriptDef = ScriptDef {
     needs: &[Need::Declared("providers"), Need::Exercise("streams"), Need::Provocation("failing-stream")],
     build: |setting| {
         Script::new("failing-stream")
-            .request("open", contract::STREAM_OPEN, &provoked_open(setting, "failing-stream", "sidecert-failing"))
+            .request(
+                "open",
+                contract::STREAM_OPEN,
+                &provoked_open(setting, "failing-stream", "sidecert-failing"),
+            )
             .answer("open")
             .step(ended("sidecert-failing"))
             .fence()
@@ -324,7 +337,9 @@ fn failure_told(exchange: &Exchange<'_>) -> Sight {
     match (in_chunk, end) {
         (Some((at, _)), _) => Sight::Saw(TOLD, at),
         (None, Some((at, end))) if end.get("error").is_some() => Sight::Saw(TOLD, at),
-        (None, Some((at, _))) => Sight::SawOther { at, actual: "the stream ended as if nothing was".to_owned() },
+        (None, Some((at, _))) => {
+            Sight::SawOther { at, actual: "the stream ended as if nothing was".to_owned() }
+        }
         (None, None) => exchange.nothing_came("open", "the stream did not end"),
     }
 }
@@ -397,7 +412,8 @@ fn cancelled(exchange: &Exchange<'_>, expected: bool) -> Sight {
     match result_of(exchange, "cancel") {
         Ok((result, at)) => {
             let said = result.get("cancelled").and_then(|it| it.as_bool());
-            let before = tellings(exchange, contract::STREAM_END, LONG).next().is_some_and(|(end, _)| end < at);
+            let before =
+                tellings(exchange, contract::STREAM_END, LONG).next().is_some_and(|(end, _)| end < at);
             match said {
                 // A stream that had ended by itself could not be cancelled any more.
                 Some(false) if expected && before => {
@@ -416,7 +432,9 @@ fn cancelled(exchange: &Exchange<'_>, expected: bool) -> Sight {
 }
 
 fn cancelled_stream_ends(exchange: &Exchange<'_>) -> Sight {
-    let Some(cancel) = exchange.answer_to("cancel") else { return exchange.nothing_came("cancel", "no answer") };
+    let Some(cancel) = exchange.answer_to("cancel") else {
+        return exchange.nothing_came("cancel", "no answer");
+    };
     match tellings(exchange, contract::STREAM_END, LONG).next() {
         Some((at, end)) if end.get("interrupted").and_then(|it| it.as_bool()) == Some(true) => {
             Sight::Saw(INTERRUPTED, at)
@@ -435,6 +453,9 @@ static UNKNOWN_CANCEL: ScriptDef = ScriptDef {
     process: Process::Tour,
     needs: &[],
     build: |_| {
-        Script::new("unknown-cancel").request("cancel", contract::STREAM_CANCEL, NOTHING_PARAMS).fence().quiet()
+        Script::new("unknown-cancel")
+            .request("cancel", contract::STREAM_CANCEL, NOTHING_PARAMS)
+            .fence()
+            .quiet()
     },
 };

@@ -164,7 +164,9 @@ pub(super) fn all_became<'l>(
             Sight::Undecided(_) => return sight,
         }
     }
-    last.map_or(Sight::Undecided(Why::NotProvoked("this script had nothing to send".into())), |(_, sight)| sight)
+    last.map_or(Sight::Undecided(Why::NotProvoked("this script had nothing to send".into())), |(_, sight)| {
+        sight
+    })
 }
 
 /// Like [`all_became`], for every frame whose label begins with `prefix`.

@@ -28,7 +28,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .accepts(&[specified(SHOWN)])
         .checked(After(&SURFACES, shows)),
     must("reasonix/ui/bound-to-session", Guest)
-        .says("A surface names the session and the generation that the guest was given.", &[UI, Cite::Schema("/$defs/UIPublishParams")])
+        .says(
+            "A surface names the session and the generation that the guest was given.",
+            &[UI, Cite::Schema("/$defs/UIPublishParams")],
+        )
         .when("ui")
         .accepts(KEPT_AS_SPECIFIED)
         .checked(Always(&session::SURFACES_BOUND, &SURFACES)),
@@ -48,7 +51,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .accepts(KEPT_AS_OBSERVED)
         .checked(Always(&session::DOCUMENTS_FIT, &SURFACES)),
     must("reasonix/ui/declared-action-accepted", Guest)
-        .says("An action that the guest declares is accepted when it is called.", &[UI, Cite::Schema("/$defs/UIActionResult")])
+        .says(
+            "An action that the guest declares is accepted when it is called.",
+            &[UI, Cite::Schema("/$defs/UIActionResult")],
+        )
         .when("ui")
         .accepts(&[specified(ACCEPTED)])
         .checked(After(&DECLARED_ACTION, |x| accepted(x, "declared", true))),
@@ -58,7 +64,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .accepts(&[sdk(REFUSED)])
         .checked(After(&UNKNOWN_ACTION, |x| accepted(x, "unknown", false))),
     must("reasonix/ui/values-demanded", Guest)
-        .says("A form whose values are null is refused.", &[Cite::Schema("/$defs/UISubmitParams/properties/values")])
+        .says(
+            "A form whose values are null is refused.",
+            &[Cite::Schema("/$defs/UISubmitParams/properties/values")],
+        )
         .when("ui")
         .accepts(&[specified(BAD_PARAMS)])
         .checked(After(&BAD_SUBMIT, |x| became(x, "null-values"))),
@@ -81,7 +90,11 @@ static SURFACES: ScriptDef = ScriptDef {
     needs: &[Need::Declared("ui"), Need::Provocation("publish")],
     build: |setting| {
         let params = provoked_intercept(setting, "publish", 5_000);
-        Script::new("surfaces").request("publish", contract::INTERCEPT, &params).answer("publish").fence().quiet()
+        Script::new("surfaces")
+            .request("publish", contract::INTERCEPT, &params)
+            .answer("publish")
+            .fence()
+            .quiet()
     },
 };
 

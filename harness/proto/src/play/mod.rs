@@ -300,13 +300,7 @@ impl<'a> Play<'a> {
     }
 
     /// Records a frame of ours and hands it on.
-    fn offer(
-        &mut self,
-        mut bytes: Vec<u8>,
-        payload: Option<Payload<'_>>,
-        known: Offered<'_>,
-        now: Micros,
-    ) {
+    fn offer(&mut self, mut bytes: Vec<u8>, payload: Option<Payload<'_>>, known: Offered<'_>, now: Micros) {
         let Offered { label, departs, open, cut_at } = known;
         let payload = payload.unwrap_or_else(|| Payload::of(&bytes));
         let frame = Frame {

@@ -50,9 +50,7 @@ fn definitions(contract: &Contract) -> Value {
     let text = || json!({"type": "string"});
     let filled = || json!({"type": "string", "minLength": 1});
     let list_of = |name: &str| json!({"type": "array", "items": {"$ref": format!("#/$defs/{name}")}});
-    let object = |members: Value, required: &[&str]| {
-        json!({"type": "object", "additionalProperties": false, "properties": members, "required": required})
-    };
+    let object = |members: Value, required: &[&str]| json!({"type": "object", "additionalProperties": false, "properties": members, "required": required});
     let tool = |more: &[(&str, Value)], required: &[&str]| {
         let mut members = json!({"name": filled(), "arguments": text()});
         for (name, schema) in more {
@@ -65,7 +63,10 @@ fn definitions(contract: &Contract) -> Value {
     add("payload-input.receive", object(json!({"text": filled()}), &["text"]));
     add(
         "payload-agent.before_start",
-        object(json!({"model": text(), "toolCount": {"type": "integer"}, "sessionId": filled()}), &["sessionId"]),
+        object(
+            json!({"model": text(), "toolCount": {"type": "integer"}, "sessionId": filled()}),
+            &["sessionId"],
+        ),
     );
     add(
         "payload-system_prompt.build",
@@ -87,7 +88,10 @@ fn definitions(contract: &Contract) -> Value {
     add("payload-tool.after", tool(&[("result", text()), ("isError", flag())], &["name"]));
     add(
         "payload-permission.decision",
-        tool(&[("readOnly", flag()), ("hostDecision", json!({"enum": ["allow", "deny"]}))], &["name", "hostDecision"]),
+        tool(
+            &[("readOnly", flag()), ("hostDecision", json!({"enum": ["allow", "deny"]}))],
+            &["name", "hostDecision"],
+        ),
     );
     add(
         "payload-compaction.prepare",
@@ -115,7 +119,10 @@ fn definitions(contract: &Contract) -> Value {
     );
     add(
         "surface-status",
-        object(json!({"label": filled(), "detail": text(), "severity": severity, "progress": number}), &["label"]),
+        object(
+            json!({"label": filled(), "detail": text(), "severity": severity, "progress": number}),
+            &["label"],
+        ),
     );
     let pair = object(json!({"key": filled(), "value": text()}), &["key", "value"]);
     let action = object(json!({"actionId": filled(), "label": filled()}), &["actionId", "label"]);
@@ -156,7 +163,8 @@ mod tests {
             ("notification", r#"{"title":"x"}"#, r#"{"title":"x","severity":"bad"}"#),
             ("request", r#"{"fields":[{"key":"k","kind":"input"}]}"#, r#"{"fields":[{"key":"k"}]}"#),
         ] {
-            let check = |text: &str| documents.surface_fault(kind, Tape::scan(text.as_bytes()).unwrap().root());
+            let check =
+                |text: &str| documents.surface_fault(kind, Tape::scan(text.as_bytes()).unwrap().root());
             assert_eq!((check(good), check(bad).is_some()), (None, true), "{kind}");
         }
     }

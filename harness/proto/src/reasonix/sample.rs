@@ -65,7 +65,8 @@ fn sample(contract: &Contract, schema: &Value, depth: usize) -> Value {
     match schema["type"].as_str() {
         Some("object") => {
             let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let member = |name: &str| (name.to_owned(), sample(contract, &schema["properties"][name], depth + 1));
+            let member =
+                |name: &str| (name.to_owned(), sample(contract, &schema["properties"][name], depth + 1));
             Value::Object(required.map(member).collect::<Map<_, _>>())
         }
         Some("array") => json!([]),

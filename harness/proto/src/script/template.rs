@@ -140,7 +140,10 @@ mod tests {
             (r#"{"id":{"$id":"new"},"again":{"$id":"new"}}"#, r#"{"id":7,"again":7}"#),
             (r#"[{"$fresh":true},{"$fresh":true}]"#, "[8,9]"),
             (r#"{"r":{"$capture":"page"},"n":{"$capture":"none"}}"#, r#"{"r":{"a": 1},"n":null}"#),
-            (r#"[{"$capture":"none","as":"text"},{"$capture":"page","as":"no"}]"#, r#"["null",{"$capture":"page","as":"no"}]"#),
+            (
+                r#"[{"$capture":"none","as":"text"},{"$capture":"page","as":"no"}]"#,
+                r#"["null",{"$capture":"page","as":"no"}]"#,
+            ),
             (r#"[{"$capture":"four","as":"fraction"}]"#, "[4.0]"),
             (
                 r#"{"s":"{\"$id\":\"old\"}","two":{"$id":"old","b":1}}"#,

@@ -205,14 +205,7 @@ impl<'c> Guest<'c> {
         }
     }
 
-    fn asked(
-        &mut self,
-        id: &str,
-        method: &str,
-        params: Option<Node<'_>>,
-        now: Micros,
-        out: &mut Vec<Said>,
-    ) {
+    fn asked(&mut self, id: &str, method: &str, params: Option<Node<'_>>, now: Micros, out: &mut Vec<Said>) {
         let answer = match params {
             Some(params) if params.kind() != crate::json::Kind::Object => Err(plain(rpc::INVALID_REQUEST)),
             _ => match self.served(method) {
@@ -256,7 +249,8 @@ impl<'c> Guest<'c> {
                     && !needed.iter().any(|name| {
                         violation.says.contains(&format!("\"{name}\"")) || violation.pointer.ends_with(name)
                     })
-                    && !["/seq", "/seqBase", "/timeoutMillis", "/values"].contains(&violation.pointer.as_str())
+                    && !["/seq", "/seqBase", "/timeoutMillis", "/values"]
+                        .contains(&violation.pointer.as_str())
                     && !violation.pointer.starts_with("/request")
                     && !violation.pointer.starts_with("/args")
             }
@@ -307,7 +301,11 @@ impl<'c> Guest<'c> {
             if id != self.contract.id || major != Some(self.contract.major) {
                 self.phase = Phase::Over;
                 let plain = version.bytes().all(|byte| byte.is_ascii_digit());
-                return Err(self.error(if plain { reason::UNSUPPORTED_VERSION } else { reason::PROTOCOL_ERROR }));
+                return Err(self.error(if plain {
+                    reason::UNSUPPORTED_VERSION
+                } else {
+                    reason::PROTOCOL_ERROR
+                }));
             }
         }
         if !self.fits(contract::INITIALIZE, params) {
@@ -329,9 +327,8 @@ impl<'c> Guest<'c> {
     fn declaration(&mut self, manifest: Option<Node<'_>>) -> String {
         let elements =
             |name: &str| manifest.and_then(|it| it.get(name)).into_iter().flat_map(|list| list.elements());
-        let allows = |capability: &str| {
-            elements("capabilities").any(|it| it.as_str().as_deref() == Some(capability))
-        };
+        let allows =
+            |capability: &str| elements("capabilities").any(|it| it.as_str().as_deref() == Some(capability));
         let watched: Vec<&str> = elements("intercepts")
             .filter(|point| point.as_str().as_deref() != Some(UNWATCHED))
             .map(Node::raw)

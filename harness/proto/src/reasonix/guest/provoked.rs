@@ -29,11 +29,14 @@ impl Guest<'_> {
         let tape = Tape::scan(payload.as_bytes()).ok();
         let text = tape.as_ref().and_then(|tape| tape.root().get("text")).and_then(|text| text.as_str());
         let text = text.unwrap_or_default();
-        let mark = text.strip_prefix(MARK).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
+        let mark =
+            text.strip_prefix(MARK).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
         let wait = |what| Waiting { intercept: id.to_owned(), deadline, what };
         Some(match mark {
             "panic" => Err(self.error(reason::INTERNAL)),
-            "replace" => Ok(r#"{"decision":"replace","replacement":{"text":"sidecert was here"}}"#.to_owned()),
+            "replace" => {
+                Ok(r#"{"decision":"replace","replacement":{"text":"sidecert was here"}}"#.to_owned())
+            }
             "echo-payload" => Ok(format!(r#"{{"decision":"replace","replacement":{payload}}}"#)),
             // What it has to say would not fit, so that call fails, and only that call.
             "large" => Err(format!(

@@ -155,7 +155,10 @@ impl Answers {
                 if matches!((other, outcome), (Id::Null, Outcome::Result(_))) && self.refusable == 0 {
                     notes.broken(&ANSWERS_ASKED, || "a result under the id null".to_owned());
                 }
-                self.refuses(at, &format!("{} under the id {}", outcome.summary(), short(&other.to_string())));
+                self.refuses(
+                    at,
+                    &format!("{} under the id {}", outcome.summary(), short(&other.to_string())),
+                );
             }
         }
     }

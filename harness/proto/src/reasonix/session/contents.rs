@@ -13,8 +13,7 @@ use crate::requirement::Rule;
 pub static CONTENT_READ_AS_GIVEN: Rule =
     Rule { name: "content-read-as-given", binds: Guest, assumes: &[&HOST_CONFORMS] };
 /// The guest reads no content before the connection is open.
-pub static CONTENT_READ_WHEN_OPEN: Rule =
-    Rule { name: "content-read-when-open", binds: Guest, assumes: &[] };
+pub static CONTENT_READ_WHEN_OPEN: Rule = Rule { name: "content-read-when-open", binds: Guest, assumes: &[] };
 
 /// How many references of one connection are remembered; of older ones nothing is said.
 const REFERENCES_MOST: usize = 4096;

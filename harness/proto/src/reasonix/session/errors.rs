@@ -56,7 +56,11 @@ pub(super) fn error(contract: &Contract, id: &Id<'_>, code: i64, body: Node<'_>,
     });
     if let Some(retryable) = member("retryable") {
         notes.note(&RETRYABLE_FITS, retryable.as_bool() == Some(known.retryable), || {
-            format!("retryable {} with the reason {reason}, which has {}", short(retryable.raw()), known.retryable)
+            format!(
+                "retryable {} with the reason {reason}, which has {}",
+                short(retryable.raw()),
+                known.retryable
+            )
         });
     }
 }

@@ -140,11 +140,7 @@ impl<'c> Members<'c> {
     }
 
     /// Goes down member by member, past what nobody looks into.
-    fn search(
-        &self,
-        value: Node<'_>,
-        found: impl Fn(&str, Node<'_>) -> Option<String>,
-    ) -> Option<String> {
+    fn search(&self, value: Node<'_>, found: impl Fn(&str, Node<'_>) -> Option<String>) -> Option<String> {
         let mut open = vec![value];
         while let Some(node) = open.pop() {
             if node.kind() == Kind::Array {

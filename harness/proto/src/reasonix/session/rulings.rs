@@ -12,8 +12,7 @@ use crate::reasonix::documents::Documents;
 use crate::requirement::Rule;
 
 /// The guest declares nothing that the manifest in `initialize` does not allow.
-pub static DECLARES_WITHIN: Rule =
-    Rule { name: "declares-within", binds: Guest, assumes: &[&HOST_CONFORMS] };
+pub static DECLARES_WITHIN: Rule = Rule { name: "declares-within", binds: Guest, assumes: &[&HOST_CONFORMS] };
 /// The guest allows and denies only where the host asks for a permission.
 pub static RULINGS_IN_PLACE: Rule = Rule { name: "rulings-in-place", binds: Guest, assumes: &[] };
 /// What the guest puts in the place of a payload has the form that the point has.
@@ -87,7 +86,13 @@ impl<'c> Rulings<'c> {
     }
 
     /// The guest answers with a result.
-    pub(super) fn answered(&mut self, id: i64, frame: &Framed<'_, '_>, result: Node<'_>, notes: &mut Notes<'_>) {
+    pub(super) fn answered(
+        &mut self,
+        id: i64,
+        frame: &Framed<'_, '_>,
+        result: Node<'_>,
+        notes: &mut Notes<'_>,
+    ) {
         let method = frame.answers.as_ref().and_then(|asked| asked.method).map(|method| method.name.as_str());
         if method == Some(contract::INITIALIZE) {
             let beyond = self.beyond(result);
@@ -115,8 +120,8 @@ impl<'c> Rulings<'c> {
     fn beyond(&self, result: Node<'_>) -> Option<String> {
         let capabilities = self.offered.get("capabilities");
         for (list, bound, capability) in LISTS {
-            let allowed = capability
-                .is_none_or(|it| capabilities.is_none_or(|capabilities| capabilities.contains(it)));
+            let allowed =
+                capability.is_none_or(|it| capabilities.is_none_or(|capabilities| capabilities.contains(it)));
             let bound = self.offered.get(bound);
             for entry in result.get(list).into_iter().flat_map(Node::elements) {
                 let name = [Some(entry), entry.get("ref"), entry.get("actionId")];

@@ -10,8 +10,7 @@ use crate::reasonix::documents::Documents;
 use crate::requirement::Rule;
 
 /// A surface names the session and the generation that the guest was given.
-pub static SURFACES_BOUND: Rule =
-    Rule { name: "surfaces-bound", binds: Guest, assumes: &[&HOST_CONFORMS] };
+pub static SURFACES_BOUND: Rule = Rule { name: "surfaces-bound", binds: Guest, assumes: &[&HOST_CONFORMS] };
 /// A surface has no script, no markup and no address in it, outside of its Markdown.
 pub static STRUCTURED_ONLY: Rule = Rule { name: "structured-only", binds: Guest, assumes: &[] };
 /// The Markdown of a surface has no markup and loads nothing.
