@@ -42,12 +42,14 @@ const BUDGET: Budget = Budget {
     start: 30_000_000,
     answer_least: 1_000_000,
     answer_most: 5_000_000,
+    fence_most: u64::MAX,
     exit_after_close: 5_000_000,
     exit_after_end: 500_000,
     exit_after_kill: 5_000_000,
     quiet_least: 20_000,
     quiet_most: 250_000,
     quiet_total: 2_000_000,
+    record_bytes: 1 << 20,
     deadlines: true,
 };
 
@@ -84,6 +86,12 @@ impl Stage {
         self.play.handle(0, input, self.now);
         self.settle();
         self
+    }
+
+    /// The target reads what it was sent.
+    fn reads(&mut self) -> &mut Self {
+        let written = self.written().len();
+        self.handle(0, Input::Wrote(written))
     }
 
     fn says(&mut self, line: &str) -> &mut Self {
@@ -157,6 +165,7 @@ fn an_answer_that_came_before_it_was_awaited_counts() {
 #[test]
 fn a_late_tick_is_no_timeout_and_a_prompt_one_is() {
     let mut stage = Stage::new(ask);
+    stage.reads();
     for _ in 0..3 {
         stage.deadline(21_000);
         assert_eq!(stage.cut(), None);
@@ -166,9 +175,10 @@ fn a_late_tick_is_no_timeout_and_a_prompt_one_is() {
     assert_eq!(stage.events().iter().filter(|event| matches!(event.kind, Kind::Starved { .. })).count(), 3);
 
     let mut stage = Stage::new(ask);
+    stage.reads();
     stage.deadline(20_000);
     assert!(stage.cut().is_some());
-    assert!(stage.play.missed_an_answer());
+    assert!(stage.play.missed().is_some());
 }
 
 #[test]
@@ -188,12 +198,12 @@ fn the_first_answer_has_five_seconds_without_a_byte_and_what_the_protocol_allows
             .step(Step::Await { frame: Pattern::answer_to("initialize"), within: Within::Start })
     };
     let mut stage = Stage::new(build);
-    stage.deadline(0);
+    stage.reads().deadline(0);
     let says = "no answer to initialize in 5 s; the protocol allows 30 s: `--start-timeout 30s` waits";
     assert_eq!(stage.cut().as_deref(), Some(says));
 
     let mut stage = Stage::new(build);
-    stage.says("loading…").deadline(0);
+    stage.reads().says("loading…").deadline(0);
     let says = "no answer to initialize in 30 s; it wrote \"loading…\" to standard output, which is no frame";
     assert_eq!((stage.cut().as_deref(), stage.now), (Some(says), 30_000_000));
 }
@@ -364,7 +374,7 @@ fn hold_release_close_kill_and_exit_are_what_they_say() {
     assert_eq!(stage.actions.last(), Some(&Action::Kill { link: 0 }));
     stage.handle(10, Input::Exited(Exited::Signal(9)));
     assert_eq!(stage.actions.last(), Some(&Action::Done));
-    assert!(!stage.play.missed_an_answer(), "a process that does not exit is no missing answer");
+    assert!(stage.play.missed().is_none(), "a process that does not exit is no missing answer");
 }
 
 #[test]

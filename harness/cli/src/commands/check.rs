@@ -16,6 +16,7 @@ use sidecert_proto::json::{Kind, Tape};
 use sidecert_proto::run::{self, Run};
 use sidecert_proto::script::Setting;
 use sidecert_proto::suite::Suite;
+use sidecert_runner::budget::IDLE_MOST;
 use sidecert_runner::record::{Order, RecordFault, record};
 use sidecert_runner::{Spawn, Stop, stop};
 use tempfile::TempDir;
@@ -99,6 +100,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
         selected: &selected,
         isolate: args.isolate,
         jobs: args.jobs.unwrap_or_else(jobs),
+        idle: if args.jobs.is_some() { 0 } else { IDLE_MOST },
         budget: budget(args),
         spawn: &spawn,
         folder: folder.path(),
