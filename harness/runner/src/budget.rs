@@ -47,7 +47,7 @@ pub const REAP_EVERY: Duration = Duration::from_secs(1);
 pub const IDLE_AFTER: Duration = Duration::from_millis(500);
 
 /// How many processes that say nothing may run beside those that do, unless the user says how many run at once.
-pub const IDLE_MOST: usize = 6;
+pub const IDLE_MOST: usize = 4;
 
 /// How often a pipe is looked at that must empty but could not be shrunk, because more than a page was unread in it:
 /// nothing wakes the writer of a pipe that is not full.

@@ -43,6 +43,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
         Some(seed) => seed,
         None => drawn()?,
     };
+    // From here on there is something to clean up.
+    let listening = stop::listen().map_err(|error| Fault { code: exit::OURS, says: error.to_string() })?;
     let scratch = scratch()?;
     let workspace = scratch.path().join("workspace");
     fs::create_dir(&workspace).map_err(|error| Fault::not_written("a temporary folder", &error))?;
@@ -92,7 +94,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
             && row.holds.facts.iter().all(|fact| contract.has(*fact))
     });
     let scripts = suite.scripts(rows);
-    let listening = stop::listen().map_err(|error| Fault { code: exit::OURS, says: error.to_string() })?;
     let order = Order {
         suite,
         setting,

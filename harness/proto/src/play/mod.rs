@@ -436,8 +436,8 @@ impl<'a> Play<'a> {
                 continue;
             }
             if let Some(waiting) = &mut self.waiting
-                && waiting.label.is_some()
-                && waiting.label == label
+                && (waiting.label.is_some() && waiting.label == label
+                    || matches!(waiting.what, What::Fence { .. }) && label.as_deref() == Some(FENCE))
             {
                 // A bound counts from when the target could have read the frame.
                 waiting.since = now;
