@@ -27,7 +27,7 @@ use sidecert_proto::{
     digest::Digest,
     judge::Judge,
     machine::Micros,
-    play::{FENCE, Play},
+    play::{FENCE, Missed, Play},
     run::Recording,
     script::{Process as Own, ScriptDef, Setting},
     suite::Suite,
@@ -134,7 +134,7 @@ struct Task {
     name: String,
     plan: Vec<&'static ScriptDef>,
     /// The missing answer for which it is played again, if it is.
-    again: Option<String>,
+    again: Option<Missed>,
 }
 
 impl Task {
@@ -144,7 +144,7 @@ impl Task {
     }
 
     /// The tours that shared this process, each alone. The one in which an answer was missed is thereby played again.
-    fn alone(&self, suite: &Suite, missed: Option<&(String, String)>) -> Vec<Self> {
+    fn alone(&self, suite: &Suite, missed: Option<&(String, Missed)>) -> Vec<Self> {
         let number = self.name.split('-').next().unwrap_or_default();
         let tours = self.plan.iter().copied().filter(|script| is_tour(suite, script));
         let alone = |(place, tour): (usize, &'static ScriptDef)| Self {
@@ -194,7 +194,7 @@ struct State {
 }
 
 struct Undecided {
-    missed: String,
+    missed: Missed,
     task: Task,
     recording: Recording,
 }
@@ -222,7 +222,7 @@ impl Shared {
                 let seen = Arc::new(AtomicU64::new(Micros::MAX));
                 state.running.push(Arc::clone(&seen));
                 let mut budget = order.budget;
-                if state.trying.contains(FENCE) || state.confirmed.contains(FENCE) {
+                if state.confirmed.contains(FENCE) {
                     // No wait is paid in full again and again for the same silence. It can only cut a script short.
                     budget.fence_most = budget.answer_least;
                 }
@@ -301,18 +301,18 @@ impl State {
             recording.set_aside = Some(why);
             self.recordings.push(recording);
             let alone = task.alone(suite, missed.as_ref());
-            self.trying.extend(alone.iter().filter_map(|task| task.again.clone()));
+            self.trying.extend(alone.iter().filter_map(|task| Some(task.again.as_ref()?.what.clone())));
             // Before the others, so that what takes its time does so beside them.
             alone.into_iter().rev().for_each(|task| self.tasks.push_front(task));
         } else if let Some(tried) = &task.again {
-            self.trying.remove(tried);
-            if missed.is_some_and(|(_, missed)| missed == *tried) {
-                self.confirmed.insert(tried.clone());
+            self.trying.remove(&tried.what);
+            if missed.is_some_and(|(_, missed)| missed.what == tried.what) {
+                self.confirmed.insert(tried.what.clone());
             }
             self.recordings.push(recording);
             let (settled, rest) = std::mem::take(&mut self.undecided)
                 .into_iter()
-                .partition(|undecided: &Undecided| undecided.missed == *tried);
+                .partition(|undecided: &Undecided| undecided.missed.what == tried.what);
             self.undecided = rest;
             settled.into_iter().for_each(|undecided| self.decide(undecided));
         } else if let Some((_, missed)) = missed {
@@ -324,9 +324,9 @@ impl State {
 
     /// What becomes of a recording that misses an answer: the same one is tried once in a run, not once a script.
     fn decide(&mut self, mut undecided: Undecided) {
-        if self.confirmed.contains(&undecided.missed) {
+        if self.confirmed.contains(&undecided.missed.what) {
             self.recordings.push(undecided.recording);
-        } else if self.trying.insert(undecided.missed.clone()) {
+        } else if self.trying.insert(undecided.missed.what.clone()) {
             undecided.recording.set_aside = Some("an answer never came, so it was played again".to_owned());
             self.recordings.push(undecided.recording);
             let name = format!("{}-again", undecided.task.name);
@@ -346,7 +346,7 @@ struct Played {
     /// The requirement that is not green, where tours shared the process.
     not_green: Option<&'static str>,
     /// In which script which answer was missed.
-    missed: Option<(String, String)>,
+    missed: Option<(String, Missed)>,
 }
 
 fn play(
@@ -365,9 +365,11 @@ fn play(
         judge: (tours > 1).then(|| judge(order, task)),
     };
     let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
-    if task.again.is_some() {
-        // It had its time already; this only tells whether the machine was to blame.
-        budget.answer_most = budget.answer_least;
+    if let Some(missed) = &task.again {
+        // Both times together take no longer than the most and the least that an answer may take.
+        let both = budget.answer_most.saturating_add(budget.answer_least);
+        budget.answer_most =
+            both.saturating_sub(missed.within).clamp(budget.answer_least, budget.answer_most);
     }
     let mut play = Play::new(
         &task.name,
@@ -400,7 +402,7 @@ fn play(
         bytes: sink.bytes,
         opened,
         not_green: sink.judge.filter(|_| once_more).and_then(|judge| not_green(judge, task)),
-        missed: missed.map(|(missed, script)| (script.to_owned(), missed.to_owned())),
+        missed: missed.map(|(missed, script)| (script.to_owned(), missed.clone())),
     })
 }
 

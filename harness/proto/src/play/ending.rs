@@ -6,7 +6,7 @@ use crate::budget::{LATE_TICK, STARVED_MOST};
 use crate::machine::{Action, Exited, Micros};
 use crate::transcript::{End, Kind, Wait};
 
-use super::{FENCE, Play, STDERR_BYTES_MOST, Waiting, What};
+use super::{FENCE, Missed, Play, STDERR_BYTES_MOST, Waiting, What};
 
 impl Play<'_> {
     /// The target writes no more.
@@ -172,7 +172,7 @@ impl Play<'_> {
             }
             What::Frame(_) | What::Fence { .. } => {
                 let mut cause = self.timeout_cause();
-                self.missed = self.missed_what();
+                self.missed = self.awaited_in_vain();
                 let unread = self.link.offered - self.link.accepted;
                 if unread > 0 {
                     cause =
@@ -185,14 +185,14 @@ impl Play<'_> {
         }
     }
 
-    /// What is awaited, in the same words wherever the same is missed.
-    fn missed_what(&self) -> Option<String> {
+    fn awaited_in_vain(&self) -> Option<Missed> {
         let (waiting, script) = (self.waiting.as_ref()?, self.script.as_ref()?);
-        Some(match (&waiting.what, &waiting.label) {
+        let what = match (&waiting.what, &waiting.label) {
             (What::Fence { .. }, _) => FENCE.to_owned(),
             (_, Some(label)) => format!("{label} in {}", script.name),
             (_, None) => format!("a frame in {}", script.name),
-        })
+        };
+        Some(Missed { what, within: waiting.within })
     }
 
     /// Ends the process when there is no room for more of what it says.

@@ -32,7 +32,7 @@ use crate::wire::Deframer;
 use process::{Clock, Link, Unwritten};
 use progress::Playing;
 
-/// The label of every fence in a recording, and what [`Play::missed`] calls the answer to one.
+/// The label of every fence in a recording, and what [`Missed`] calls the answer to one.
 pub const FENCE: &str = "fence";
 
 /// How much standard error is recorded, in bytes; what is more is counted.
@@ -52,6 +52,15 @@ pub trait Peer {
 
     /// What the target has declared so far.
     fn declared(&self) -> &BTreeSet<String>;
+}
+
+/// An answer that never came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// To what. Where the same answer is missed in several processes, it is the same text.
+    pub what: String,
+    /// How long it was waited for.
+    pub within: Micros,
 }
 
 /// One process and the scripts to play on it.
@@ -76,7 +85,7 @@ pub struct Play<'a> {
     /// How many scripts were played to their end.
     played: usize,
     /// What was awaited, if a wait for a frame ended without.
-    missed: Option<String>,
+    missed: Option<Missed>,
     /// How much was recorded, in bytes.
     recorded: u64,
     done: bool,
@@ -165,10 +174,8 @@ impl<'a> Play<'a> {
     }
 
     /// The answer that never came although it was waited for: a second try may tell whether the machine was to blame.
-    ///
-    /// Where the same answer is missed in several processes, it is the same text.
-    pub fn missed(&self) -> Option<&str> {
-        self.missed.as_deref()
+    pub fn missed(&self) -> Option<&Missed> {
+        self.missed.as_ref()
     }
 
     /// What the target has declared so far.
