@@ -25,7 +25,7 @@ const MARK: &str = "SIDECERT_HOSTILE_TEST";
 /// What no run may take, in MiB: the harness, its launchers and the target, whichever is largest.
 const PEAK_MIB: u64 = 256;
 /// What no run may take, where a test does not say less.
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 /// Tests that hold up the machine hold this alone, so that those that measure time are not held up.
 static MACHINE: RwLock<()> = RwLock::new(());
 
@@ -410,11 +410,14 @@ fn one_request_that_hangs_costs_six_seconds_and_the_rows_that_need_it() {
             Some(["reasonix/lifecycle/shutdown-answered-in-time", "reasonix/lifecycle/exits-after-shutdown"]),
         ),
     ] {
-        // Somebody else may hold the machine up; that all of three runs are held up is our own doing.
-        let hang = || alone(|| Run::guest(&["hangs", method]).told(WITHIN));
-        let in_time = |told: &Told| told.took < healthy.took + Duration::from_secs(6);
-        let hanging = (0..3).map(|_| hang()).find(in_time);
-        let hanging = hanging.unwrap_or_else(|| panic!("{method}: more than 6 s after {:?}", healthy.took));
+        // Six seconds more, where the machine is ours. Others that hold it up do so to both runs, so each try measures
+        // both, and a run whose processes start at half the speed may take twice the time beside the waits.
+        let mut tries = (0..3).map(|_| {
+            let healthy = alone(|| Run::guest(&["conforms"]).told(WITHIN)).took;
+            (healthy, alone(|| Run::guest(&["hangs", method]).told(WITHIN)))
+        });
+        let in_time = tries.find(|(healthy, hanging)| hanging.took < 2 * *healthy + Duration::from_secs(6));
+        let (_, hanging) = in_time.unwrap_or_else(|| panic!("{method}: it took longer, three times"));
         let still = hanging.all_have("pass");
         // Whatever is missing was cut short or failed for this, and where fences hang that may be nearly all.
         let lost: Vec<_> = passed.iter().filter(|id| !still.contains(id)).map(String::as_str).collect();

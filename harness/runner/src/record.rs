@@ -303,7 +303,9 @@ impl State {
             let alone = task.alone(suite, missed.as_ref());
             self.trying.extend(alone.iter().filter_map(|task| Some(task.again.as_ref()?.what.clone())));
             // Before the others, so that what takes its time does so beside them.
-            alone.into_iter().rev().for_each(|task| self.tasks.push_front(task));
+            for task in alone.into_iter().rev() {
+                self.tasks.push_front(task);
+            }
         } else if let Some(tried) = &task.again {
             self.trying.remove(&tried.what);
             if missed.is_some_and(|(_, missed)| missed.what == tried.what) {
@@ -314,7 +316,9 @@ impl State {
                 .into_iter()
                 .partition(|undecided: &Undecided| undecided.missed.what == tried.what);
             self.undecided = rest;
-            settled.into_iter().for_each(|undecided| self.decide(undecided));
+            for undecided in settled {
+                self.decide(undecided);
+            }
         } else if let Some((_, missed)) = missed {
             self.decide(Undecided { missed, task, recording });
         } else {
