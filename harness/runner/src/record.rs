@@ -6,7 +6,7 @@
 //! second time counts; where the same answer is missed in other scripts, that one second time speaks for them.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     error::Error,
     fmt,
     fs::File,
@@ -184,8 +184,8 @@ struct State {
     recordings: Vec<Recording>,
     /// How much was recorded, in bytes.
     recorded: u64,
-    /// Missing answers for which a script is being played again.
-    trying: BTreeSet<String>,
+    /// Missing answers for which a script is being played again, and how long each was waited for the first time.
+    trying: BTreeMap<String, Micros>,
     /// Missing answers that were missing again.
     confirmed: BTreeSet<String>,
     /// Recordings that miss an answer for which another script is being played again.
@@ -222,9 +222,12 @@ impl Shared {
                 let seen = Arc::new(AtomicU64::new(Micros::MAX));
                 state.running.push(Arc::clone(&seen));
                 let mut budget = order.budget;
+                // No wait is paid in full again and again for the same silence. A script that this cuts short is played
+                // again, too, unless the silence is confirmed.
                 if state.confirmed.contains(FENCE) {
-                    // No wait is paid in full again and again for the same silence. It can only cut a script short.
                     budget.fence_most = budget.answer_least;
+                } else if let Some(within) = state.trying.get(FENCE) {
+                    budget.fence_most = second_time(&budget, *within);
                 }
                 let share = RUN_BYTES_MOST.saturating_sub(state.recorded) / self.workers as u64;
                 budget.record_bytes = budget.record_bytes.min(share);
@@ -301,7 +304,8 @@ impl State {
             recording.set_aside = Some(why);
             self.recordings.push(recording);
             let alone = task.alone(suite, missed.as_ref());
-            self.trying.extend(alone.iter().filter_map(|task| Some(task.again.as_ref()?.what.clone())));
+            let again = alone.iter().filter_map(|task| task.again.clone());
+            self.trying.extend(again.map(|missed| (missed.what, missed.within)));
             // Before the others, so that what takes its time does so beside them.
             for task in alone.into_iter().rev() {
                 self.tasks.push_front(task);
@@ -330,7 +334,8 @@ impl State {
     fn decide(&mut self, mut undecided: Undecided) {
         if self.confirmed.contains(&undecided.missed.what) {
             self.recordings.push(undecided.recording);
-        } else if self.trying.insert(undecided.missed.what.clone()) {
+        } else if !self.trying.contains_key(&undecided.missed.what) {
+            self.trying.insert(undecided.missed.what.clone(), undecided.missed.within);
             undecided.recording.set_aside = Some("an answer never came, so it was played again".to_owned());
             self.recordings.push(undecided.recording);
             let name = format!("{}-again", undecided.task.name);
@@ -370,10 +375,7 @@ fn play(
     };
     let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
     if let Some(missed) = &task.again {
-        // Both times together take no longer than the most and the least that an answer may take.
-        let both = budget.answer_most.saturating_add(budget.answer_least);
-        budget.answer_most =
-            both.saturating_sub(missed.within).clamp(budget.answer_least, budget.answer_most);
+        budget.answer_most = second_time(&budget, missed.within);
     }
     let mut play = Play::new(
         &task.name,
@@ -408,6 +410,13 @@ fn play(
         not_green: sink.judge.filter(|_| once_more).and_then(|judge| not_green(judge, task)),
         missed: missed.map(|(missed, script)| (script.to_owned(), missed.clone())),
     })
+}
+
+/// How long an answer may take that was waited for `within` already: both times together take no longer than the most
+/// and the least that an answer may take.
+fn second_time(budget: &Budget, within: Micros) -> Micros {
+    let both = budget.answer_most.saturating_add(budget.answer_least);
+    both.saturating_sub(within).clamp(budget.answer_least, budget.answer_most)
 }
 
 /// Evidence is the user's own: nobody else reads what a target said.
