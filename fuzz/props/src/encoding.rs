@@ -88,6 +88,7 @@ pub(crate) fn event(draw: &mut Draw<'_>, fill_bytes_max: u64) -> Event<'static> 
             let label = draw.optional(Draw::text).map(Cow::Owned);
             Kind::TimedOut { wait, label, within: draw.number() }
         }
+        14 if draw.flag() => Kind::Blocked { bytes: draw.number() },
         14 => Kind::Starved { late: draw.number() },
         15 => Kind::Begin { script: Cow::Owned(draw.text()) },
         16 => {

@@ -305,6 +305,7 @@ fn happened(kind: &Kind<'_>, time: impl Fn(u64) -> String) -> String {
         Kind::Wrote { label, parts } => {
             format!("all of{} was accepted, in {} parts", named(label), parts.len())
         }
+        Kind::Blocked { bytes } => format!("it had not read the last {bytes} bytes"),
         Kind::Broken => "it takes no more bytes".to_owned(),
         Kind::Closed { from } => format!("the {from} closed its end"),
         Kind::Exited(how) => format!("it ended: {}", exited(*how)),

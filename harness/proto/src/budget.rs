@@ -1,4 +1,4 @@
-//! Every bound on time that a play keeps, by name. Nothing waits for longer than one of these says.
+//! Every bound that a play keeps, by name: on time, and on what is written down. Nothing waits or grows beyond these.
 
 use crate::machine::Micros;
 
@@ -16,6 +16,8 @@ pub struct Budget {
     pub answer_least: Micros,
     /// The most that is allowed for an answer; in between it is twenty times what the first answer took.
     pub answer_most: Micros,
+    /// The most that is allowed for the answer to a fence: less where a target is known to answer none.
+    pub fence_most: Micros,
     /// How long a process may take to end once our writing end is closed.
     pub exit_after_close: Micros,
     /// How long a process that closed its output may take to end before it is killed.
@@ -28,6 +30,8 @@ pub struct Budget {
     pub quiet_most: Micros,
     /// How long we wait for silence while the target goes on talking.
     pub quiet_total: Micros,
+    /// How much of one process is recorded, in bytes, before it is ended for it.
+    pub record_bytes: u64,
     /// `false` lifts every bound but those on ending a process: for people with a debugger.
     pub deadlines: bool,
 }
@@ -37,6 +41,15 @@ pub const LATE_TICK: Micros = 20 * MILLI;
 /// How often one wait may be re-armed because we were not running.
 pub const STARVED_MOST: u8 = 3;
 
+/// How much of one process is recorded, in bytes.
+pub const RECORD_BYTES_MOST: u64 = 256 << 20;
+/// How much of all processes of a run is recorded, in bytes.
+pub const RUN_BYTES_MOST: u64 = 1 << 30;
+/// How much a target may write during one wait, in bytes, before that counts as a flood.
+pub const FLOOD_BYTES_MOST: u64 = 64 << 20;
+/// How many lines it may write during one wait. Short lines take several times their length to record and to judge.
+pub const FLOOD_LINES_MOST: u64 = 1 << 16;
+
 impl Default for Budget {
     fn default() -> Self {
         Self {
@@ -44,12 +57,14 @@ impl Default for Budget {
             start: 30 * SECOND,
             answer_least: SECOND,
             answer_most: 5 * SECOND,
+            fence_most: Micros::MAX,
             exit_after_close: 5 * SECOND,
             exit_after_end: 500 * MILLI,
             exit_after_kill: 5 * SECOND,
             quiet_least: 20 * MILLI,
             quiet_most: 250 * MILLI,
             quiet_total: 2 * SECOND,
+            record_bytes: RECORD_BYTES_MOST,
             deadlines: true,
         }
     }

@@ -12,6 +12,8 @@
 //! stands where its LF was read, a frame of ours where it was offered. Reading and then writing is the identity for
 //! what this writer wrote, and for events of kinds that it does not know.
 
+mod names;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -21,6 +23,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use crate::contract::Side;
 use crate::json::{self, Kind as JsonKind, Node, Tape};
 use crate::machine::{Exited, Left, LinkId, Micros};
+use names::side_name;
 
 /// The version of the format.
 pub const FORMAT: u64 = 1;
@@ -99,6 +102,11 @@ pub enum Kind<'a> {
         label: Option<Cow<'a, str>>,
         /// How it was cut: the bytes of each part; empty when it was not.
         parts: Vec<u64>,
+    },
+    /// When a wait of ours ended in vain, the target had not taken all that we had offered.
+    Blocked {
+        /// How many bytes it had not taken.
+        bytes: u64,
     },
     /// The target takes no more bytes from us.
     Broken,
@@ -439,6 +447,9 @@ fn write_kind(out: &mut Vec<u8>, kind: &Kind<'_>) {
         Kind::Starved { late } => {
             object.number("late", *late);
         }
+        Kind::Blocked { bytes } => {
+            object.number("bytes", *bytes);
+        }
         Kind::Begin { script } => {
             object.text("name", script).text("phase", "begin");
         }
@@ -637,6 +648,7 @@ fn read_kind(root: Node<'_>) -> Result<Option<Kind<'static>>, Fault> {
                 .get("parts")
                 .map_or_else(Vec::new, |parts| parts.elements().filter_map(|part| part.as_u64()).collect()),
         },
+        "blocked" => Kind::Blocked { bytes: number_of(body, "bytes")? },
         "broken" => Kind::Broken,
         "killed" => Kind::Killed,
         "closed" => Kind::Closed { from: side_of(body)? },
@@ -736,63 +748,4 @@ fn wait_of(of: Node<'_>) -> Result<Wait, Fault> {
     let name = text_of(of, "for")?;
     let wait = Wait::ALL.into_iter().find(|wait| wait.name() == name);
     wait.ok_or_else(|| Fault(format!("for is {name:?}, which is no wait")))
-}
-
-// ---- names ----
-
-fn side_name(side: Side) -> &'static str {
-    match side {
-        Side::Host => "host",
-        Side::Guest => "guest",
-    }
-}
-
-impl Wait {
-    const ALL: [Self; 5] = [Self::Start, Self::Answer, Self::Fence, Self::Quiet, Self::Exit];
-
-    /// Its name in a recording and in a report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Answer => "answer",
-            Self::Fence => "fence",
-            Self::Quiet => "quiet",
-            Self::Exit => "exit",
-        }
-    }
-}
-
-impl End {
-    const ALL: [Self; 3] = [Self::Done, Self::Cut, Self::Interrupted];
-
-    /// Its name in a recording.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Cut => "cut",
-            Self::Interrupted => "interrupted",
-        }
-    }
-}
-
-impl Kind<'_> {
-    /// The name of the event in a recording; a frame has none of its own.
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Frame(_) | Self::Unknown(_) => "frame",
-            Self::Oversize { .. } => "oversize",
-            Self::Tail { .. } => "tail",
-            Self::Wrote { .. } => "wrote",
-            Self::Broken => "broken",
-            Self::Closed { .. } => "closed",
-            Self::Exited(_) => "exited",
-            Self::Killed => "killed",
-            Self::Left(_) => "left",
-            Self::Stderr { .. } => "stderr",
-            Self::Waited { .. } => "waited",
-            Self::TimedOut { .. } => "timed-out",
-            Self::Starved { .. } => "starved",
-            Self::Begin { .. } | Self::Ended { .. } => "script",
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sidecert_proto::budget::Budget;
 use sidecert_proto::machine::{Action, Exited, Input, Machine, Micros};
-use sidecert_proto::play::{Peer, Play};
+use sidecert_proto::play::{Missed, Peer, Play};
 use sidecert_proto::reasonix::contract;
 use sidecert_proto::rpc::Envelope;
 use sidecert_proto::script::{
@@ -42,12 +42,14 @@ const BUDGET: Budget = Budget {
     start: 30_000_000,
     answer_least: 1_000_000,
     answer_most: 5_000_000,
+    fence_most: u64::MAX,
     exit_after_close: 5_000_000,
     exit_after_end: 500_000,
     exit_after_kill: 5_000_000,
     quiet_least: 20_000,
     quiet_most: 250_000,
     quiet_total: 2_000_000,
+    record_bytes: 1 << 20,
     deadlines: true,
 };
 
@@ -84,6 +86,12 @@ impl Stage {
         self.play.handle(0, input, self.now);
         self.settle();
         self
+    }
+
+    /// The target reads what it was sent.
+    fn reads(&mut self) -> &mut Self {
+        let written = self.written().len();
+        self.handle(0, Input::Wrote(written))
     }
 
     fn says(&mut self, line: &str) -> &mut Self {
@@ -157,6 +165,7 @@ fn an_answer_that_came_before_it_was_awaited_counts() {
 #[test]
 fn a_late_tick_is_no_timeout_and_a_prompt_one_is() {
     let mut stage = Stage::new(ask);
+    stage.reads();
     for _ in 0..3 {
         stage.deadline(21_000);
         assert_eq!(stage.cut(), None);
@@ -166,9 +175,10 @@ fn a_late_tick_is_no_timeout_and_a_prompt_one_is() {
     assert_eq!(stage.events().iter().filter(|event| matches!(event.kind, Kind::Starved { .. })).count(), 3);
 
     let mut stage = Stage::new(ask);
+    stage.reads();
     stage.deadline(20_000);
     assert!(stage.cut().is_some());
-    assert!(stage.play.missed_an_answer());
+    assert!(stage.play.missed().is_some());
 }
 
 #[test]
@@ -188,12 +198,12 @@ fn the_first_answer_has_five_seconds_without_a_byte_and_what_the_protocol_allows
             .step(Step::Await { frame: Pattern::answer_to("initialize"), within: Within::Start })
     };
     let mut stage = Stage::new(build);
-    stage.deadline(0);
+    stage.reads().deadline(0);
     let says = "no answer to initialize in 5 s; the protocol allows 30 s: `--start-timeout 30s` waits";
     assert_eq!(stage.cut().as_deref(), Some(says));
 
     let mut stage = Stage::new(build);
-    stage.says("loading…").deadline(0);
+    stage.reads().says("loading…").deadline(0);
     let says = "no answer to initialize in 30 s; it wrote \"loading…\" to standard output, which is no frame";
     assert_eq!((stage.cut().as_deref(), stage.now), (Some(says), 30_000_000));
 }
@@ -364,7 +374,7 @@ fn hold_release_close_kill_and_exit_are_what_they_say() {
     assert_eq!(stage.actions.last(), Some(&Action::Kill { link: 0 }));
     stage.handle(10, Input::Exited(Exited::Signal(9)));
     assert_eq!(stage.actions.last(), Some(&Action::Done));
-    assert!(!stage.play.missed_an_answer(), "a process that does not exit is no missing answer");
+    assert!(stage.play.missed().is_none(), "a process that does not exit is no missing answer");
 }
 
 #[test]
@@ -437,4 +447,140 @@ fn a_fill_is_written_whole_and_recorded_small() {
     stage.handle(10, Input::Wrote(1));
     assert_eq!(stage.written().len(), 100_009);
     assert!(stage.record.len() < 1_000);
+}
+
+/// The cause with which a wait for the answer to request 1 ends when the target says `line`; `None` if it goes on.
+fn cut_by(build: fn(&Setting<'_>) -> Script, line: &str) -> Option<String> {
+    let mut stage = Stage::new(build);
+    stage.reads().says(line);
+    assert!(stage.play.missed().is_none(), "what is hopeless is not tried again: {line}");
+    stage.cut()
+}
+
+#[test]
+fn an_answer_in_a_form_that_answers_nothing_ends_the_wait_for_it() {
+    for (line, says) in [
+        (r#"{"id":1,"result":{}}"#, "with what is no frame: jsonrpc is not \"2.0\""),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"error":null}"#,
+            "with what is no frame: both result and error",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"1","result":{}}"#,
+            "under the id \"1\", a string, and not under the number 1",
+        ),
+        (r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#, "under the id 1.0, and not under 1 as it was asked"),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":""}}"#,
+            "under no id, and not under 1",
+        ),
+        (r#"{"jsonrpc":"2.0","result":{}}"#, "under no id, and not under 1"),
+    ] {
+        assert_eq!(cut_by(ask, line), Some(format!("the guest answered one {says}")), "{line}");
+        assert_eq!(
+            cut_by(|_| Script::new("x").fence(), line),
+            Some(format!("the guest answered a fence {says}"))
+        );
+    }
+}
+
+#[test]
+fn what_may_be_about_something_else_ends_no_wait() {
+    for line in [
+        r#"{"jsonrpc":"2.0","id":"2","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":"1","method":"m"}"#,
+        "[1]",
+        "loading…",
+    ] {
+        assert_eq!(cut_by(ask, line), None, "{line}");
+    }
+    // A refusal under no id may be of what was told, or was sent wrong on purpose, until there was a silence.
+    let refusal = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":""}}"#;
+    assert_eq!(cut_by(|_| Script::new("x").notify("told", "n", "{}").fence(), refusal), None);
+    let mut stage = Stage::new(|_| Script::new("x").notify("told", "n", "{}").quiet().fence());
+    stage.reads().deadline(0).reads().says(refusal);
+    assert_eq!(stage.cut().as_deref(), Some("the guest answered a fence under no id, and not under 1"));
+    // That a bound in our own frame passed is what a verdict rests on, so it is waited for.
+    let bounded: fn(&Setting<'_>) -> Script = |_| {
+        let awaited = Step::Await { frame: Pattern::answer_to("one"), within: Within::Millis(100) };
+        Script::new("x").request("one", "m", "{}").step(awaited)
+    };
+    assert_eq!(cut_by(bounded, r#"{"id":1,"result":{}}"#), None);
+}
+
+#[test]
+fn an_echo_is_told_as_one() {
+    let mut stage = Stage::new(ask);
+    let sent = stage.written();
+    stage.says(sent.trim_end());
+    stage.says(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"our own, come back"}}"#);
+    stage.deadline(0);
+    assert_eq!(stage.cut(), None, "an answer that comes after an echo is an answer");
+
+    let mut stage = Stage::new(ask);
+    stage.says(sent.trim_end()).deadline(0);
+    assert_eq!(stage.cut().as_deref(), Some("the guest sent one back as it had come: it echoes its input"));
+}
+
+#[test]
+fn a_flood_and_a_recording_without_end_are_cut_off() {
+    for (flood, record_bytes, says) in [
+        (
+            b"y\n".repeat(1 << 17),
+            64 << 20,
+            "the guest wrote 65536 lines and more, and not what was awaited; it wrote \"y\"",
+        ),
+        (b"[1]\n".repeat(1 << 15), 1 << 20, "the recording of this process reached its bound of 1024 KiB"),
+    ] {
+        let plan = vec![def("ask", &[], ask)];
+        let mut stage = Stage::planned(plan, Budget { record_bytes, ..BUDGET });
+        for chunk in flood.chunks(1 << 16) {
+            stage.handle(10, Input::Bytes(chunk));
+        }
+        let cut = stage.cut().unwrap();
+        assert!(cut.starts_with(says), "{cut}");
+        assert!(stage.actions.ends_with(&[Action::Reading { link: 0, on: false }, Action::Kill { link: 0 }]));
+        assert!(stage.record.len() < 3 << 20, "{}", stage.record.len());
+        stage.handle(10, Input::Bytes(&flood)).handle(10, Input::Exited(Exited::Signal(9)));
+        assert!(stage.record.len() < 3 << 20, "{}", stage.record.len());
+        assert_eq!(stage.actions.last(), Some(&Action::Done));
+    }
+}
+
+#[test]
+fn a_target_that_does_not_read_is_told_as_one() {
+    let mut stage = Stage::new(ask);
+    stage.handle(10, Input::Wrote(20)).deadline(0);
+    let says = "no answer to one in 5 s; it did not read the last 30 bytes that were written to it";
+    assert_eq!(stage.cut().as_deref(), Some(says));
+    assert!(stage.has(|kind| matches!(kind, Kind::Blocked { bytes: 30 })));
+    assert_eq!(stage.play.missed(), Some(&Missed { what: "one in test".to_owned(), within: 5_000_000 }));
+}
+
+#[test]
+fn a_target_that_needs_eight_seconds_to_start_passes_where_thirty_are_allowed() {
+    let opening: fn(&Setting<'_>) -> Script = |_| {
+        Script::new("start")
+            .request("initialize", "m", "{}")
+            .step(Step::Await { frame: Pattern::answer_to("initialize"), within: Within::Start })
+    };
+    for (first_byte, expected) in [(5_000_000, false), (30_000_000, true)] {
+        let mut stage = Stage::planned(vec![def("start", &[], opening)], Budget { first_byte, ..BUDGET });
+        stage.reads();
+        if stage.play.deadline().unwrap() > 8_000_000 {
+            stage.handle(8_000_000, Input::Bytes(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"));
+        } else {
+            stage.deadline(0);
+        }
+        assert_eq!(stage.play.is_open(), expected);
+        assert_eq!(stage.cut().is_none(), expected);
+    }
+}
+
+#[test]
+fn a_fence_behind_a_large_frame_counts_from_when_it_was_accepted() {
+    let mut stage = Stage::new(|_| Script::new("x").fence());
+    stage.handle(4_000_000, Input::Wrote(1_000));
+    assert_eq!(stage.play.deadline(), Some(9_000_000));
 }

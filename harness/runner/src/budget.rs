@@ -43,6 +43,12 @@ pub const FLUSH_WITHIN: Duration = Duration::from_secs(5);
 /// How often a launcher looks for orphans that ended while the guest runs. Nobody waits for that.
 pub const REAP_EVERY: Duration = Duration::from_secs(1);
 
+/// From the last thing that happened in a process until another one may be started beside it.
+pub const IDLE_AFTER: Duration = Duration::from_millis(500);
+
+/// How many processes that say nothing may run beside those that do, unless the user says how many run at once.
+pub const IDLE_MOST: usize = 4;
+
 /// How often a pipe is looked at that must empty but could not be shrunk, because more than a page was unread in it:
 /// nothing wakes the writer of a pipe that is not full.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(2);
@@ -59,6 +65,7 @@ pub const WAITS: &[(&str, Duration)] = &[
     ("exited-grace", EXITED_GRACE),
     ("flush", FLUSH_WITHIN),
     ("reap", REAP_EVERY),
+    ("idle", IDLE_AFTER),
     ("look-again", LOOK_AGAIN),
 ];
 

@@ -39,6 +39,8 @@ pub fn listen() -> io::Result<watch::Receiver<Stop>> {
             hang_up: unless_ignored(SignalKind::hangup())?,
         }
     };
+    // A file that may not grow is a full disk: an error that can be told, and no reason to die.
+    let _ = runtime.block_on(async { signal(SignalKind::from_raw(os::FILE_TOO_LARGE)).map(drop) });
     thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async {
             for stop in [Stop::Interrupted, Stop::Now] {

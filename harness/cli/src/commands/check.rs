@@ -16,6 +16,7 @@ use sidecert_proto::json::{Kind, Tape};
 use sidecert_proto::run::{self, Run};
 use sidecert_proto::script::Setting;
 use sidecert_proto::suite::Suite;
+use sidecert_runner::budget::IDLE_MOST;
 use sidecert_runner::record::{Order, RecordFault, record};
 use sidecert_runner::{Spawn, Stop, stop};
 use tempfile::TempDir;
@@ -42,6 +43,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
         Some(seed) => seed,
         None => drawn()?,
     };
+    // From here on there is something to clean up.
+    let listening = stop::listen().map_err(|error| Fault { code: exit::OURS, says: error.to_string() })?;
     let scratch = scratch()?;
     let workspace = scratch.path().join("workspace");
     fs::create_dir(&workspace).map_err(|error| Fault::not_written("a temporary folder", &error))?;
@@ -91,7 +94,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
             && row.holds.facts.iter().all(|fact| contract.has(*fact))
     });
     let scripts = suite.scripts(rows);
-    let listening = stop::listen().map_err(|error| Fault { code: exit::OURS, says: error.to_string() })?;
     let order = Order {
         suite,
         setting,
@@ -99,6 +101,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
         selected: &selected,
         isolate: args.isolate,
         jobs: args.jobs.unwrap_or_else(jobs),
+        idle: if args.jobs.is_some() { 0 } else { IDLE_MOST },
         budget: budget(args),
         spawn: &spawn,
         folder: folder.path(),

@@ -9,8 +9,10 @@
 //! What a script does not claim, the [`Peer`] answers. A tick that comes late means that we were not running: the wait
 //! is re-armed for as much, and says so in the record.
 
+mod ending;
 mod process;
 mod progress;
+mod reading;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -18,25 +20,25 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use crate::budget::{Budget, LATE_TICK, STARVED_MOST};
+use crate::budget::Budget;
 use crate::contract::Side;
-use crate::json::{Slots, Tape};
-use crate::machine::{Action, Exited, Input, LinkId, Machine, Micros};
-use crate::rpc::{self, Envelope, Id};
+use crate::json::Slots;
+use crate::machine::{Action, Input, LinkId, Machine, Micros};
+use crate::rpc::Envelope;
 use crate::script::{Outgoing, Pattern, ScriptDef, Setting, Step, Within};
 use crate::transcript::{End, Event, Frame, Kind, Payload, WROTE_SILENT_MICROS, Wait, Writer};
-use crate::wire::{Deframer, Line};
+use crate::wire::Deframer;
 
 use process::{Clock, Link, Unwritten};
 use progress::Playing;
 
-/// The label of every fence in a recording.
+/// The label of every fence in a recording, and what [`Missed`] calls the answer to one.
 pub const FENCE: &str = "fence";
 
 /// How much standard error is recorded, in bytes; what is more is counted.
 const STDERR_BYTES_MOST: usize = 64 << 10;
-/// How much a target may write while a frame is awaited, in bytes: what is more would fill the disk.
-const FLOOD_BYTES_MOST: u64 = 64 << 20;
+/// The longest frame of ours that an echo of is known as one, in bytes.
+const ECHO_BYTES_MOST: usize = 64 << 10;
 /// How many frames of ours may be waiting for an answer that is timed.
 const PENDING_MOST: usize = 1 << 16;
 
@@ -50,6 +52,15 @@ pub trait Peer {
 
     /// What the target has declared so far.
     fn declared(&self) -> &BTreeSet<String>;
+}
+
+/// An answer that never came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// To what. Where the same answer is missed in several processes, it is the same text.
+    pub what: String,
+    /// How long it was waited for.
+    pub within: Micros,
 }
 
 /// One process and the scripts to play on it.
@@ -71,8 +82,12 @@ pub struct Play<'a> {
     end: Option<End>,
     /// The script that could not go on.
     cut_in: Option<String>,
-    /// Whether a wait for a frame ended without.
-    missed: bool,
+    /// How many scripts were played to their end.
+    played: usize,
+    /// What was awaited, if a wait for a frame ended without.
+    missed: Option<Missed>,
+    /// How much was recorded, in bytes.
+    recorded: u64,
     done: bool,
 }
 
@@ -93,13 +108,9 @@ struct Waiting {
     within: Micros,
     deadline: Option<Micros>,
     what: What,
+    /// The bound stands in a frame of ours: that it passed says something of the target.
+    is_the_bound: bool,
     starved: u8,
-}
-
-impl Waiting {
-    fn is_for_a_frame(&self) -> bool {
-        matches!(self.what, What::Frame(_) | What::Fence { .. })
-    }
 }
 
 enum What {
@@ -145,7 +156,9 @@ impl<'a> Play<'a> {
             pending: BTreeMap::new(),
             end: None,
             cut_in: None,
-            missed: false,
+            played: 0,
+            missed: None,
+            recorded: 0,
             done: false,
         }
     }
@@ -165,9 +178,14 @@ impl<'a> Play<'a> {
         self.cut_in.as_deref()
     }
 
-    /// Whether an answer never came that was waited for: a second try may tell whether the machine was to blame.
-    pub fn missed_an_answer(&self) -> bool {
-        self.missed
+    /// Whether a script has been played to its end, the opening as a rule.
+    pub fn is_open(&self) -> bool {
+        self.played > 0
+    }
+
+    /// The answer that never came although it was waited for: a second try may tell whether the machine was to blame.
+    pub fn missed(&self) -> Option<&Missed> {
+        self.missed.as_ref()
     }
 
     /// What the target has declared so far.
@@ -186,6 +204,7 @@ impl<'a> Play<'a> {
         let Some((steps, place)) = script.next_step() else {
             let name = std::mem::take(&mut script.name);
             self.script = None;
+            self.played += 1;
             return self.note(now, Kind::Ended { script: Cow::Owned(name), cut: None });
         };
         self.step(&steps, place, now);
@@ -295,8 +314,17 @@ impl<'a> Play<'a> {
         {
             self.pending.insert(*id, now);
         }
+        self.remember(label, departs, &bytes);
         let known = Offered { label, departs, open, cut_at: &cut_at };
         self.offer(bytes, payload, known, now);
+    }
+
+    /// What a frame of ours may bring about besides its answer: a refusal under no id, or an echo.
+    fn remember(&mut self, label: Option<&str>, departs: Option<&str>, bytes: &[u8]) {
+        let id = label.and_then(|label| self.script.as_ref()?.ids.get(label));
+        self.link.loose |= departs.is_some() || id.is_none();
+        let name = label.filter(|_| id.is_some() && bytes.len() <= ECHO_BYTES_MOST);
+        self.link.asked = name.map(|name| (name.to_owned(), bytes.to_vec()));
     }
 
     /// Records a frame of ours and hands it on.
@@ -341,8 +369,9 @@ impl<'a> Play<'a> {
         self.next_id += 1;
         let frame = self.peer.fence(id);
         self.pending.insert(id, now);
+        self.link.asked = Some((FENCE.to_owned(), frame.clone()));
         self.offer(frame, None, Offered { label: Some(FENCE), ..Offered::default() }, now);
-        let within = self.answer_budget();
+        let within = self.answer_budget().min(self.budget.fence_most);
         self.wait(Wait::Fence, None, within, What::Fence { id, or_end }, now);
     }
 
@@ -363,6 +392,7 @@ impl<'a> Play<'a> {
                 label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
             return self.cut_when_gone(format!("before it answered {what}"), now);
         }
+        let is_the_bound = matches!(within, Within::Millis(_));
         let (wait, within) = match within {
             Within::Start if self.link.any_byte => (Wait::Start, self.budget.start),
             Within::Start => (Wait::Start, self.budget.first_byte),
@@ -370,6 +400,9 @@ impl<'a> Play<'a> {
             Within::Millis(millis) => (Wait::Answer, millis.saturating_mul(1_000)),
         };
         self.wait(wait, label, within, What::Frame(pattern.clone()), now);
+        if let Some(waiting) = &mut self.waiting {
+            waiting.is_the_bound = is_the_bound;
+        }
     }
 
     fn answer_budget(&self) -> Micros {
@@ -377,152 +410,42 @@ impl<'a> Play<'a> {
     }
 
     fn wait(&mut self, wait: Wait, label: Option<String>, within: Micros, what: What, now: Micros) {
-        self.link.since_wait = 0;
+        (self.link.bytes_since_wait, self.link.lines_since_wait) = (0, 0);
         let deadline = match what {
             // These end a process or a silence: they are bounded whatever the user lifts.
             What::Silence { .. } | What::Exit | What::Gone { .. } => Some(now.saturating_add(within)),
             What::Frame(_) | What::Fence { .. } => self.budget.deadline(now, within),
         };
-        self.waiting = Some(Waiting { wait, label, since: now, within, deadline, what, starved: 0 });
+        self.waiting = Some(Waiting {
+            wait,
+            label,
+            since: now,
+            within,
+            deadline,
+            what,
+            is_the_bound: false,
+            starved: 0,
+        });
     }
 
     /// The wait is over, and what it was for came.
     fn came(&mut self, now: Micros) {
         let Some(waiting) = self.waiting.take() else { return };
         let took = now.saturating_sub(waiting.since);
-        if waiting.wait == Wait::Start {
-            self.clock.start = Some(took);
+        match waiting.wait {
+            Wait::Start => self.clock.start = Some(took),
+            // After a silence nobody is still about to refuse what came before it.
+            Wait::Quiet => self.link.loose = false,
+            _ => {}
         }
         let label = waiting.label.map(Cow::Owned);
         self.note(now, Kind::Waited { wait: waiting.wait, label, took, within: waiting.within });
     }
 
-    // ---- reading ----
-
-    fn read(&mut self, chunk: &[u8], now: Micros) {
-        self.link.any_byte |= !chunk.is_empty();
-        self.link.since_wait += chunk.len() as u64;
-        if self.link.since_wait > FLOOD_BYTES_MOST
-            && self.waiting.as_ref().is_some_and(Waiting::is_for_a_frame)
-        {
-            let cause = format!("the guest wrote {} MiB, and not what was awaited", FLOOD_BYTES_MOST >> 20);
-            return self.cut(cause, now);
-        }
-        self.extend_start();
-        let Some(mut deframer) = self.deframer.take() else { return };
-        let mut lines = deframer.push(chunk);
-        while let Some(line) = lines.next() {
-            match line {
-                Line::Whole(line) => self.line(line, now),
-                Line::Oversize { head, seen } => {
-                    self.note(now, Kind::Oversize { from: Side::Guest, head: Cow::Borrowed(head), seen });
-                    self.link.noise.get_or_insert_with(|| "a line that is longer than the limit".to_owned());
-                    self.kill(now);
-                    self.over(now);
-                }
-            }
-        }
-        self.deframer = Some(deframer);
-    }
-
-    /// A target that has written something gets the time that the protocol allows for the first answer.
-    fn extend_start(&mut self) {
-        if let Some(waiting) = &mut self.waiting
-            && waiting.wait == Wait::Start
-            && waiting.within < self.budget.start
-        {
-            waiting.within = self.budget.start;
-            waiting.deadline = self.budget.deadline(waiting.since, waiting.within);
-        }
-    }
-
-    fn line(&mut self, line: &[u8], now: Micros) {
-        let tape = match Tape::scan_in(line, std::mem::take(&mut self.spare)) {
-            Ok(tape) => tape,
-            Err((_, spare)) => {
-                self.spare = spare;
-                let preview: String = String::from_utf8_lossy(line).chars().take(120).collect();
-                self.link.noise.get_or_insert_with(|| format!("{preview:?}"));
-                return self.note_frame(Payload::of(line), now);
-            }
-        };
-        let root = tape.root();
-        let text = tape.text();
-        let whole = root.raw().len() == text.len();
-        let payload =
-            if whole { Payload::Json(Cow::Borrowed(text)) } else { Payload::Text(Cow::Borrowed(text)) };
-        self.note_frame(payload, now);
-        if let Ok(envelope) = rpc::classify(root) {
-            self.meet(&envelope, root, now);
-        }
-        self.spare = tape.into_spare();
-    }
-
-    fn note_frame(&mut self, payload: Payload<'_>, now: Micros) {
-        let frame = Frame { from: Side::Guest, label: None, departs: None, open: false, payload };
-        self.note(now, Kind::Frame(frame));
-        if let Some(Waiting { what: What::Silence { until }, deadline, within, .. }) = &mut self.waiting {
-            *deadline = Some((now + *within).min(*until));
-        }
-    }
-
-    fn meet(&mut self, envelope: &Envelope<'_>, root: crate::json::Node<'_>, now: Micros) {
-        let mut answered = None;
-        if let Envelope::Response { id: Id::Integer(id), .. } = envelope
-            && let Some(since) = self.pending.remove(id)
-        {
-            self.clock.took(now.saturating_sub(since));
-            answered = Some(*id);
-        }
-        let mut out = Vec::new();
-        let claimed = match &mut self.script {
-            Some(script) => script.react(root, &mut self.next_id, &mut out),
-            None => false,
-        };
-        self.peer.meet(envelope, claimed, &mut out);
-        for frame in out {
-            self.answer(frame, now);
-        }
-        match &self.waiting {
-            Some(Waiting { what: What::Fence { id, .. }, .. }) if answered == Some(*id) => {
-                self.came(now);
-                self.fence_answered(now);
-            }
-            Some(Waiting { what: What::Frame(pattern), .. }) => {
-                let Some(script) = &mut self.script else { return };
-                if pattern.matches(root, &script.ids, &mut script.captures) {
-                    self.came(now);
-                } else if let Some(label) = answered.and_then(|id| script.label_of(id))
-                    && self.waiting.as_ref().is_some_and(|waiting| waiting.label.as_deref() == Some(&label))
-                {
-                    // The only answer that there will be is not the one that the script needs.
-                    let said = crate::exchange::summary(envelope);
-                    self.cut(format!("the guest answered {label} with {said}"), now);
-                } else {
-                    script.keep(root.raw());
-                }
-            }
-            _ => self.with_script(|script| script.keep(root.raw())),
-        }
-    }
-
-    fn fence_answered(&mut self, now: Micros) {
-        let Some(script) = &mut self.script else { return };
-        for (fences, _) in &mut script.deferred {
-            *fences = fences.saturating_sub(1);
-        }
-        let (due, later) =
-            std::mem::take(&mut script.deferred).into_iter().partition(|(fences, _)| *fences == 0);
-        script.deferred = later;
-        let due: Vec<(u32, Vec<u8>)> = due;
-        for (_, frame) in due {
-            self.answer(frame, now);
-        }
-    }
-
     /// Writes an answer of ours, if anybody still reads.
     fn answer(&mut self, frame: Vec<u8>, now: Micros) {
         if !self.link.broken && !self.link.closed && self.link.exited.is_none() {
+            self.link.loose = true;
             self.offer(frame, None, Offered::default(), now);
         }
     }
@@ -539,214 +462,14 @@ impl<'a> Play<'a> {
                 continue;
             }
             if let Some(waiting) = &mut self.waiting
-                && waiting.label.is_some()
-                && waiting.label == label
+                && (waiting.label.is_some() && waiting.label == label
+                    || matches!(waiting.what, What::Fence { .. }) && label.as_deref() == Some(FENCE))
             {
                 // A bound counts from when the target could have read the frame.
                 waiting.since = now;
                 waiting.deadline = self.budget.deadline(now, waiting.within);
             }
             self.note(now, Kind::Wrote { label: label.map(Cow::Owned), parts });
-        }
-    }
-
-    // ---- ending ----
-
-    /// The target writes no more.
-    fn over(&mut self, now: Micros) {
-        if std::mem::replace(&mut self.link.over, true) {
-            return;
-        }
-        match self.waiting.take() {
-            Some(Waiting { what: What::Fence { or_end: false, .. }, .. }) => {
-                self.cut_when_gone("before it answered a fence".to_owned(), now);
-            }
-            Some(Waiting { what: What::Frame(_), label, .. }) => {
-                let what =
-                    label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
-                self.cut_when_gone(format!("before it answered {what}"), now);
-            }
-            Some(Waiting { what: What::Fence { .. } | What::Silence { .. }, .. }) | None => {}
-            other => self.waiting = other,
-        }
-    }
-
-    fn exited(&mut self, exited: Exited, now: Micros) {
-        if self.link.exited.is_some() {
-            return;
-        }
-        self.stderr_rest(now);
-        self.note(now, Kind::Exited(exited));
-        self.link.exited = Some(exited);
-        self.over(now);
-        match self.waiting.take() {
-            Some(waiting @ Waiting { what: What::Exit, .. }) => {
-                self.waiting = Some(waiting);
-                self.came(now);
-            }
-            Some(Waiting { what: What::Gone { cut }, .. }) => self.gone(cut, now),
-            other => self.waiting = other,
-        }
-    }
-
-    /// The script cannot go on, for a reason that is complete once it is known how the process ended.
-    fn cut_when_gone(&mut self, before: String, now: Micros) {
-        if self.link.exited.is_some() {
-            return self.cut(format!("{} {before}", self.state()), now);
-        }
-        self.wait(Wait::Exit, None, self.budget.exit_after_end, What::Gone { cut: Some(before) }, now);
-    }
-
-    /// The process is gone, or will never be.
-    fn gone(&mut self, cut: Option<String>, now: Micros) {
-        match cut {
-            Some(before) => self.cut(format!("{} {before}", self.state()), now),
-            None => self.close_record(),
-        }
-    }
-
-    /// The script cannot go on.
-    fn cut(&mut self, cause: String, now: Micros) {
-        self.waiting = None;
-        if let Some(script) = self.script.take() {
-            let cause = match &self.link.noise {
-                Some(noise) => format!("{cause}; it wrote {noise} to standard output, which is no frame"),
-                None => cause,
-            };
-            self.cut_in = Some(script.name.clone());
-            self.note(now, Kind::Ended { script: Cow::Owned(script.name), cut: Some(Cow::Owned(cause)) });
-        }
-        self.plan.clear();
-        self.end = self.end.or(Some(End::Cut));
-        self.finish(None, now);
-    }
-
-    /// Ends the process if it has not ended, and the recording with it.
-    fn finish(&mut self, cut: Option<String>, now: Micros) {
-        if self.link.exited.is_some() {
-            return self.close_record();
-        }
-        self.kill(now);
-        self.wait(Wait::Exit, None, self.budget.exit_after_kill, What::Gone { cut }, now);
-    }
-
-    fn close_record(&mut self) {
-        if !std::mem::replace(&mut self.done, true) {
-            self.waiting = None;
-            self.record.footer(self.end.unwrap_or(End::Cut));
-            self.actions.push_back(Action::Done);
-        }
-    }
-
-    fn kill(&mut self, now: Micros) {
-        if self.link.exited.is_none() && !std::mem::replace(&mut self.link.killed, true) {
-            self.note(now, Kind::Killed);
-            self.actions.push_back(Action::Kill { link: 0 });
-        }
-    }
-
-    fn state(&self) -> String {
-        match self.link.exited {
-            Some(_) if self.link.killed => "the guest closed its output and had to be killed".to_owned(),
-            Some(Exited::Code(code)) => format!("the guest exited with code {code}"),
-            Some(Exited::Signal(signal)) => format!("the guest was ended by signal {signal}"),
-            Some(Exited::Unknown) => "the guest ended".to_owned(),
-            None if self.link.over => "the guest closed its output".to_owned(),
-            None => "the guest stopped reading".to_owned(),
-        }
-    }
-
-    fn stderr(&mut self, chunk: &[u8], now: Micros) {
-        let room = STDERR_BYTES_MOST - self.link.stderr_kept;
-        let (kept, rest) = chunk.split_at(chunk.len().min(room));
-        self.link.stderr_kept += kept.len();
-        self.link.stderr_dropped += rest.len() as u64;
-        if !kept.is_empty() {
-            let text = String::from_utf8_lossy(kept);
-            self.note(now, Kind::Stderr { text, dropped: 0 });
-        }
-    }
-
-    fn stderr_rest(&mut self, now: Micros) {
-        let dropped = std::mem::take(&mut self.link.stderr_dropped);
-        if dropped > 0 {
-            self.note(now, Kind::Stderr { text: Cow::Borrowed(""), dropped });
-        }
-    }
-
-    // ---- time ----
-
-    fn tick(&mut self, now: Micros) {
-        let Some(waiting) = &mut self.waiting else { return };
-        let Some(deadline) = waiting.deadline.filter(|deadline| *deadline <= now) else { return };
-        let late = now - deadline;
-        if late > LATE_TICK && waiting.starved < STARVED_MOST {
-            waiting.starved += 1;
-            waiting.deadline = Some(now.saturating_add(late.min(waiting.within)));
-            return self.note(now, Kind::Starved { late });
-        }
-        match &waiting.what {
-            What::Silence { .. } => {
-                self.came(now);
-                self.fence_answered(now);
-            }
-            What::Gone { cut } if self.link.killed => {
-                let cut = cut.clone();
-                self.gone(cut, now);
-            }
-            What::Gone { cut } => {
-                let cut = cut.clone();
-                self.finish(cut, now);
-            }
-            What::Exit => {
-                self.timed_out(now);
-                self.kill(now);
-                self.wait(Wait::Exit, None, self.budget.exit_after_kill, What::Exit, now);
-                if let Some(waiting) = &mut self.waiting {
-                    // The process had its time; what is awaited now is only our own cleaning up.
-                    waiting.what = What::Gone { cut: Some("had to be killed".to_owned()) };
-                }
-            }
-            What::Frame(_) | What::Fence { .. } => {
-                let cause = self.timeout_cause();
-                self.missed = true;
-                self.timed_out(now);
-                self.cut(cause, now);
-            }
-        }
-    }
-
-    fn timeout_cause(&self) -> String {
-        let Some(waiting) = &self.waiting else { return String::new() };
-        let what = waiting.label.as_deref().unwrap_or("a fence");
-        let seconds = waiting.within / 1_000_000;
-        let within = if waiting.within % 1_000_000 == 0 {
-            format!("{seconds} s")
-        } else {
-            format!("{} ms", waiting.within / 1_000)
-        };
-        match waiting.wait {
-            Wait::Start if waiting.within < self.budget.start => {
-                let start = self.budget.start / 1_000_000;
-                format!(
-                    "no answer to {what} in {within}; the protocol allows {start} s: `--start-timeout {start}s` waits"
-                )
-            }
-            _ => format!("no answer to {what} in {within}"),
-        }
-    }
-
-    fn timed_out(&mut self, now: Micros) {
-        if let Some(waiting) = self.waiting.take() {
-            let label = waiting.label.map(Cow::Owned);
-            self.note(now, Kind::TimedOut { wait: waiting.wait, label, within: waiting.within });
-        }
-    }
-
-    fn interrupted(&mut self, now: Micros) {
-        if self.end.is_none() {
-            self.end = Some(End::Interrupted);
-            self.cut("the user interrupted the run".to_owned(), now);
         }
     }
 }
@@ -756,11 +479,14 @@ impl Machine for Play<'_> {
         if link != 0 || self.done {
             return;
         }
+        // Whoever owns the file takes the text away between two inputs, never during one.
+        let before = self.record.text.len();
         match input {
             Input::Bytes(chunk) => self.read(chunk, now),
             Input::Eof => {
                 let tail = self.deframer.take().map(|deframer| deframer.tail().to_vec()).unwrap_or_default();
                 if !tail.is_empty() {
+                    self.noise(&tail);
                     self.note(now, Kind::Tail { from: Side::Guest, payload: Payload::of(&tail) });
                 }
                 self.note(now, Kind::Closed { from: Side::Guest });
@@ -778,6 +504,8 @@ impl Machine for Play<'_> {
             Input::Interrupted => self.interrupted(now),
             Input::Tick => self.tick(now),
         }
+        self.recorded += (self.record.text.len() - before) as u64;
+        self.fit(now);
     }
 
     fn poll(&mut self, now: Micros) -> Option<Action> {

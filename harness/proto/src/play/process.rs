@@ -15,8 +15,9 @@ const TIMES_MOST: usize = 64;
 )]
 pub(super) struct Link {
     pub(super) any_byte: bool,
-    /// How many bytes have come since the wait began.
-    pub(super) since_wait: u64,
+    /// How much has come since the wait began.
+    pub(super) bytes_since_wait: u64,
+    pub(super) lines_since_wait: u64,
     pub(super) over: bool,
     pub(super) broken: bool,
     pub(super) closed: bool,
@@ -25,7 +26,18 @@ pub(super) struct Link {
     pub(super) offered: u64,
     pub(super) accepted: u64,
     pub(super) unwritten: VecDeque<Unwritten>,
+    /// The first line that was no frame.
     pub(super) noise: Option<String>,
+    /// It wrote a line that is longer than the limit.
+    pub(super) oversize: bool,
+    /// It did not end when it should have.
+    pub(super) lingers: bool,
+    /// The last request of ours, and what it is called.
+    pub(super) asked: Option<(String, Vec<u8>)>,
+    /// The request that came back as it had been sent.
+    pub(super) echo: Option<String>,
+    /// Since the last silence we sent what may be refused under no id.
+    pub(super) loose: bool,
     pub(super) stderr_kept: usize,
     pub(super) stderr_dropped: u64,
 }

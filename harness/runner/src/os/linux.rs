@@ -161,6 +161,9 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     u32::try_from(signal - 1).ok().and_then(|bit| mask.checked_shr(bit)).is_some_and(|mask| mask & 1 == 1)
 }
 
+/// The signal that comes when a file would grow beyond what the user allows.
+pub(crate) const FILE_TOO_LARGE: i32 = Signal::XFSZ.as_raw();
+
 /// The error of executing what the platform cannot read as a program.
 pub(crate) const NO_FORMAT: i32 = Errno::NOEXEC.raw_os_error();
 
