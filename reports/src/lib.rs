@@ -13,7 +13,7 @@ mod texts;
 
 pub use mask::Masked;
 pub use report::{
-    Basis, Cite, CiteKind, Contract, Counts, Environment, Fault, Format, Frame, Level, Location, Origin,
-    Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Target, Tool, Verdict, Wait, WaitFor,
-    Why,
+    Basis, Cause, Cite, CiteKind, Contract, Counts, Environment, Fault, Format, Frame, Level, Location,
+    Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Target, Tool, Verdict, Wait,
+    WaitFor, Why,
 };

@@ -5,11 +5,13 @@
 mod args;
 mod commands;
 mod environment;
+mod excerpts;
 mod exit;
 mod output;
 mod provoke;
 mod report;
 mod select;
+mod words;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;

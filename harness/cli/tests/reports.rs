@@ -1,0 +1,116 @@
+//! What a report tells somebody who has to act on it, whatever went wrong, and the same in every format.
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod support;
+
+use serde_json::Value;
+use support::{check, mock};
+
+const SUITE: &str = "reasonix-v1";
+
+fn shell(script: &str) -> Vec<String> {
+    ["/bin/sh", "-c", script].map(str::to_owned).to_vec()
+}
+
+fn text<'v>(value: &'v Value, member: &str) -> &'v str {
+    value[member].as_str().unwrap_or_default()
+}
+
+/// The frames of an excerpt as `>`, if marked, and the label or what happened.
+fn excerpt(shown: &Value) -> Vec<String> {
+    let frames = shown["frames"].as_array().unwrap().iter();
+    frames
+        .map(|frame| {
+            let says = frame["label"].as_str().unwrap_or(text(frame, "text"));
+            format!("{}{says}", if frame["marked"] == true { "> " } else { "" })
+        })
+        .collect()
+}
+
+#[test]
+fn a_handshake_that_fails_is_one_cause_with_its_frames() {
+    let ours = "request 1, extension/initialize".to_owned();
+    let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}"#;
+    for (script, actual, hint, marked, fault) in [
+        (
+            "exit 7".to_owned(),
+            "the guest exited with code 7 before it answered extension/initialize",
+            "it ended before it said anything",
+            "> the process ended (code 7)".to_owned(),
+            "target",
+        ),
+        (
+            "read line; sleep 100".to_owned(),
+            "no answer to extension/initialize in 200 ms",
+            "not one byte came",
+            format!("> waited 200 ms in vain for the answer to {ours}"),
+            "",
+        ),
+        (
+            format!("read line; echo '{refusal}'; read line"),
+            "the guest answered extension/initialize with the error -32000 (no)",
+            "the message of that error",
+            "> error -32000 for 1".to_owned(),
+            "target",
+        ),
+        (
+            "echo Welcome; exit 1".to_owned(),
+            "the guest exited with code 1 before it answered extension/initialize; it wrote \"Welcome\" to \
+             standard output, which is no frame",
+            "logs and banners belong on standard error",
+            "> the process ended (code 1)".to_owned(),
+            "target",
+        ),
+    ] {
+        let (report, _) = check(SUITE, &["--start-timeout", "200ms"], &shell(&script));
+        let causes = report["causes"].as_array().unwrap();
+        assert_eq!(causes.len(), 1, "{script}");
+        let cause = &causes[0];
+        assert_eq!(text(cause, "actual"), actual, "{script}");
+        assert_eq!(text(cause, "script"), "handshake", "{script}");
+        assert!(text(cause, "expected").ends_with("extension/initialize"), "{script}");
+        assert!(text(cause, "hint").contains(hint), "{script}: {}", cause["hint"]);
+        assert_eq!(text(cause, "fault"), fault, "{script}");
+        assert!(text(cause, "again").contains(" --only reasonix/transport/members-fit -- "), "{script}");
+        assert_eq!(cause["cites"][0]["english"], "Lifecycle", "{script}");
+        let shown = excerpt(cause);
+        assert!(shown.contains(&ours) && shown.contains(&marked), "{script}: {shown:?}");
+        let cut = report["requirements"].as_array().unwrap().iter().filter(|row| row["why"] == "cut_short");
+        assert_eq!(cut.count(), cause["cuts"].as_array().unwrap().len(), "{script}");
+    }
+}
+
+#[test]
+fn an_excerpt_shows_the_frame_of_ours_that_matters() {
+    for (flaw, id, ours) in [
+        (
+            "serves-oversized-frames",
+            "reasonix/transport/oversized-frame-fatal",
+            "request 9000002, extension/provider/stream/cancel; wrong on purpose: its body is longer than the limit",
+        ),
+        ("misspells-its-decision", "reasonix/transport/members-fit", "request 2, extension/intercept"),
+        (
+            "answers-shutdown-late",
+            "reasonix/lifecycle/shutdown-answered-in-time",
+            "request 3, extension/shutdown",
+        ),
+    ] {
+        let (report, _) = check(SUITE, &[], &mock(SUITE, Some(flaw)));
+        let rows = report["requirements"].as_array().unwrap();
+        let failed = rows.iter().find(|row| row["id"] == id).unwrap();
+        assert_eq!(failed["verdict"], "fail", "{flaw}");
+        let shown = excerpt(failed);
+        assert!(shown.contains(&ours.to_owned()), "{flaw}: {shown:?}");
+        assert_eq!(shown.iter().filter(|frame| frame.starts_with("> ")).count(), 1, "{flaw}: {shown:?}");
+        assert!(!shown.iter().any(|frame| frame.starts_with("all of")), "{flaw}: {shown:?}");
+    }
+}
+
+#[test]
+fn what_is_not_provoked_names_the_option() {
+    let (report, _) = check(SUITE, &[], &mock(SUITE, None));
+    let rows = report["requirements"].as_array().unwrap();
+    let open = rows.iter().find(|row| row["id"] == "reasonix/transport/frames-within-limit").unwrap();
+    assert_eq!((text(open, "why"), text(open, "option")), ("not_provoked", "--provoke FILE"));
+    assert!(text(open, "says").starts_with("where the file says of `large`: "), "{open}");
+}
