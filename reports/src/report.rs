@@ -470,7 +470,7 @@ impl Report {
 
 impl Counts {
     /// Counts the verdicts of these requirements.
-    pub fn of(requirements: &[Requirement]) -> Self {
+    pub fn of<'r>(requirements: impl IntoIterator<Item = &'r Requirement>) -> Self {
         let mut counts = Self::default();
         for requirement in requirements {
             *match requirement.verdict {
@@ -482,6 +482,20 @@ impl Counts {
             } += 1;
         }
         counts
+    }
+}
+
+impl Requirement {
+    /// The part of the specification that its id names: `<family>/<section>`.
+    pub fn section(&self) -> &str {
+        self.id.rsplit_once('/').map_or(&self.id, |(section, _)| section)
+    }
+
+    /// What there is to say beside its verdict, in one line: why it is undecided, the option, the remark.
+    pub(crate) fn remark(&self) -> String {
+        let why = self.why.map(|why| why.words().to_owned());
+        let option = self.option.as_ref().map(|option| format!("`{option}`"));
+        [why, option, self.says.clone()].into_iter().flatten().collect::<Vec<_>>().join(": ")
     }
 }
 

@@ -97,8 +97,8 @@ pub fn is_hidden(character: char) -> bool {
             | '\u{3164}' | '\u{ffa0}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
             // Zero width, direction marks, separators of lines and paragraphs, embeddings, overrides, isolates.
             | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            // Variation selectors, the byte order mark, annotations, tags.
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+            // Variation selectors, the byte order mark, annotations, what is no character, tags.
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Whether the character at `at` is the second one of a command to a CI runner: `::`, `##[`, `##vso[` and their like.

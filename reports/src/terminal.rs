@@ -79,6 +79,22 @@ pub fn render(report: &Report, style: Style) -> String {
     page.finish()
 }
 
+/// One requirement that did not hold, as [`render`] shows it: for other formats, without colours.
+pub(crate) fn requirement_text(word: &str, requirement: &Requirement) -> String {
+    let mut page = Page::new(PLAIN);
+    blocks::broken(&mut page, word, Paint::Plain, requirement);
+    page.finish()
+}
+
+/// One cause, as [`render`] shows it: for other formats, without colours.
+pub(crate) fn cause_text(cause: &Cause) -> String {
+    let mut page = Page::new(PLAIN);
+    blocks::cause(&mut page, cause, None);
+    page.finish()
+}
+
+const PLAIN: Style = Style { color: false, width: 100, detail: Detail::Normal };
+
 fn header(page: &mut Page, report: &Report, verbose: bool) {
     let target = match report.target.argv.as_slice() {
         [] => "not started by sidecert: judged from a recording".to_owned(),
@@ -341,7 +357,7 @@ impl Report {
 }
 
 /// The arguments as a shell would take them.
-fn command_line(argv: &[String]) -> String {
+pub(crate) fn command_line(argv: &[String]) -> String {
     let quoted = argv.iter().map(|argument| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(&byte);
         if !argument.is_empty() && argument.bytes().all(plain) {

@@ -314,8 +314,6 @@ fn said(payload: &Payload<'_>) -> Said {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may")]
-
     use super::*;
     use sidecert_proto::transcript::{self, Record};
 

@@ -3,8 +3,11 @@
 
 mod support;
 
+use std::fs;
+
 use serde_json::Value;
-use support::{check, mock};
+use support::{check, mock, sidecert};
+use tempfile::TempDir;
 
 const SUITE: &str = "reasonix-v1";
 
@@ -113,4 +116,28 @@ fn what_is_not_provoked_names_the_option() {
     let open = rows.iter().find(|row| row["id"] == "reasonix/transport/frames-within-limit").unwrap();
     assert_eq!((text(open, "why"), text(open, "option")), ("not_provoked", "--provoke FILE"));
     assert!(text(open, "says").starts_with("where the file says of `large`: "), "{open}");
+}
+
+#[test]
+fn every_format_is_written_in_one_run_and_masks_secrets() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let formats = ["json", "junit", "markdown", "terminal"];
+    let mut words = vec!["check".to_owned(), "guest".into(), "--suite".into(), SUITE.into()];
+    for format in formats {
+        words.extend(["--report".to_owned(), format!("{format}={}", path(format))]);
+    }
+    words.extend(["--env", "APP_TOKEN=hunter2hunter2", "--"].map(str::to_owned));
+    words.extend(shell("echo \"$APP_TOKEN\"; echo \"$APP_TOKEN\" >&2; exit 1"));
+    let output = sidecert(&words);
+    assert_eq!(output.status.code(), Some(1));
+    let mut shown = vec![String::from_utf8_lossy(&output.stdout).into_owned()];
+    shown.extend(formats.map(|format| fs::read_to_string(path(format)).unwrap()));
+    for text in shown {
+        assert!(text.contains("****") || text.contains("&#42;&#42;"), "{text}");
+        assert!(!text.contains("hunter2"), "{text}");
+        assert!(text.contains("silent-before-initialized"), "{text}");
+    }
+    assert!(fs::read_to_string(path("junit")).unwrap().starts_with("<?xml"));
+    assert!(fs::read_to_string(path("markdown")).unwrap().starts_with("## sidecert"));
 }

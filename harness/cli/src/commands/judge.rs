@@ -16,7 +16,7 @@ use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::End;
 use sidecert_proto::verdict::{At, Verdict, Why};
 use sidecert_reports::terminal::Detail;
-use sidecert_reports::{Report, json, terminal};
+use sidecert_reports::{Report, json, junit, markdown, terminal};
 
 use crate::args::{JudgeArgs, Judging, ReportFormat};
 use crate::excerpts::Excerpts;
@@ -250,6 +250,8 @@ fn write(report: &Report, judging: &Judging) -> Result<(), Fault> {
     for to in &judging.report {
         let text = match to.format {
             ReportFormat::Json => json::render(report),
+            ReportFormat::Junit => junit::render(report),
+            ReportFormat::Markdown => markdown::render(report),
             ReportFormat::Terminal => {
                 terminal::render(report, terminal::Style { color: false, width, detail })
             }
