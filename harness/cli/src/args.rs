@@ -99,6 +99,9 @@ pub(crate) struct CheckArgs {
     /// Where all randomness comes from: up to 16 hexadecimal digits. Drawn and printed if absent.
     #[arg(long, value_name = "HEX", value_parser = seed)]
     pub(crate) seed: Option<u64>,
+    /// Show every event on standard error while the check runs: process, script, time, direction, frame.
+    #[arg(long)]
+    pub(crate) trace: bool,
     /// The guest and its arguments, as they are: no shell reads them.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

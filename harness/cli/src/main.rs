@@ -8,9 +8,11 @@ mod environment;
 mod excerpts;
 mod exit;
 mod output;
+mod progress;
 mod provoke;
 mod report;
 mod select;
+mod trace;
 mod words;
 
 use std::panic::{self, AssertUnwindSafe};

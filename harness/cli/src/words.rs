@@ -22,7 +22,7 @@ pub(crate) struct Reading {
     target: Side,
     event: u64,
     /// The script that is running; empty between scripts.
-    pub(crate) script: String,
+    script: String,
     asked_by_host: BTreeMap<i64, Frame>,
     asked_by_guest: BTreeMap<i64, Frame>,
     labelled: BTreeMap<String, Labelled>,
@@ -40,6 +40,8 @@ pub(crate) struct Labelled {
 /// One event.
 pub(crate) struct Told {
     pub(crate) frame: Frame,
+    /// The script that it belongs to; empty between scripts.
+    pub(crate) script: String,
     /// The request that this answers, or that was waited for in vain.
     pub(crate) concerns: Option<Frame>,
     /// Whether the target sent something that is no JSON.
@@ -69,6 +71,9 @@ impl Reading {
 
     /// Takes in the next event. At most `bytes_max` bytes of a frame are shown.
     pub(crate) fn read(&mut self, event: &Event<'_>, bytes_max: usize) -> Told {
+        if let Kind::Begin { script } = &event.kind {
+            self.script = script.to_string();
+        }
         let mut told = Told {
             frame: Frame {
                 event: self.event,
@@ -80,6 +85,7 @@ impl Reading {
                 bytes: 0,
                 marked: false,
             },
+            script: self.script.clone(),
             concerns: None,
             noise: false,
         };
@@ -102,11 +108,11 @@ impl Reading {
                 (told.frame.text, told.frame.bytes) = preview(payload, bytes_max);
             }
             other => {
-                if let Kind::Begin { script } = other {
-                    self.script = script.to_string();
-                }
                 if let Kind::TimedOut { label: Some(label), .. } = other {
                     told.concerns = self.called(label).map(|its| its.frame.clone());
+                }
+                if matches!(other, Kind::Ended { .. }) {
+                    self.script.clear();
                 }
                 told.frame.text = self.happened(other, bytes_max);
             }

@@ -3,10 +3,14 @@
 
 mod support;
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::thread;
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
-use support::{check, mock, sidecert};
+use support::{check, mock, program, sidecert};
 use tempfile::TempDir;
 
 const SUITE: &str = "reasonix-v1";
@@ -98,7 +102,7 @@ fn an_excerpt_shows_the_frame_of_ours_that_matters() {
             "request 3, extension/shutdown",
         ),
     ] {
-        let (report, _) = check(SUITE, &[], &mock(SUITE, Some(flaw)));
+        let (report, _) = check(SUITE, &["--only", id], &mock(SUITE, Some(flaw)));
         let rows = report["requirements"].as_array().unwrap();
         let failed = rows.iter().find(|row| row["id"] == id).unwrap();
         assert_eq!(failed["verdict"], "fail", "{flaw}");
@@ -140,4 +144,78 @@ fn every_format_is_written_in_one_run_and_masks_secrets() {
     }
     assert!(fs::read_to_string(path("junit")).unwrap().starts_with("<?xml"));
     assert!(fs::read_to_string(path("markdown")).unwrap().starts_with("## sidecert"));
+}
+
+#[test]
+fn a_trace_goes_to_standard_error_and_leaves_the_report_alone() {
+    let target = mock(SUITE, None);
+    let words = |trace: Option<&'static str>| {
+        let mut words = vec!["check", "guest", "--suite", SUITE, "--only", "reasonix/transport/members-fit"];
+        words.extend(["--seed", "1", "--report", "json=-"]);
+        words.extend(trace);
+        words.push("--");
+        words.iter().map(|word| (*word).to_owned()).chain(target.iter().cloned()).collect::<Vec<_>>()
+    };
+    let traced = sidecert(words(Some("--trace")));
+    assert_eq!(traced.status.code(), Some(0));
+    let report: Value = serde_json::from_slice(&traced.stdout).unwrap();
+    assert_eq!(report["outcome"]["exit_code"], 0);
+    let told = String::from_utf8(traced.stderr).unwrap();
+    for line in [
+        "001-handshake handshake      0.",
+        " → request 1, extension/initialize, ",
+        " ← result for 1, ",
+        "001-handshake shutdown ",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    let untraced = sidecert(words(None));
+    assert!(!String::from_utf8(untraced.stderr).unwrap().contains("extension/initialize"));
+}
+
+/// What a check writes to standard error, a terminal, and to standard output, a pipe.
+fn on_a_terminal(options: &[&str], variables: &[(&str, &str)]) -> (String, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    let reader = thread::spawn(move || {
+        let (mut master, mut text, mut chunk) = (File::from(master), Vec::new(), [0; 4096]);
+        // The end of a terminal whose other end was closed is an error.
+        while let Ok(read @ 1..) = master.read(&mut chunk) {
+            text.extend_from_slice(&chunk[..read]);
+        }
+        String::from_utf8(text).unwrap()
+    });
+    let mut command = Command::new(program());
+    command.args(["check", "guest", "--suite", SUITE, "--only", "reasonix/transport/members-fit"]);
+    command.args(options).arg("--").args(mock(SUITE, None));
+    command.env_remove("CI").env("TERM", "xterm").envs(variables.iter().copied());
+    let output = command.stderr(slave).stdout(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    drop(command);
+    assert_eq!(output.status.code(), Some(0));
+    (reader.join().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn progress_is_shown_on_a_terminal_and_vanishes_before_the_report() {
+    let (shown, report) = on_a_terminal(&[], &[]);
+    assert!(shown.contains(" scripts, "), "{shown:?}");
+    assert!(shown.ends_with("\r\u{1b}[2K"), "the line is cleared: {shown:?}");
+    assert!(report.contains("1 pass") && !report.contains(['\r', '\u{1b}']), "{report:?}");
+    // What people read goes to standard error here: it begins where the line was.
+    let (shown, report) = on_a_terminal(&["--report", "json=-", "--color", "never"], &[]);
+    let (before, after) = shown.rsplit_once("\r\u{1b}[2K").unwrap();
+    assert!(before.contains(" scripts, ") && after.trim_start().starts_with("target │ "), "{shown:?}");
+    assert!(report.starts_with('{'), "{report}");
+    for (option, variable) in [
+        ("--quiet", ("A", "")),
+        ("--trace", ("A", "")),
+        ("--color=auto", ("CI", "true")),
+        ("--color=auto", ("TERM", "dumb")),
+    ] {
+        let (shown, _) = on_a_terminal(&[option], &[variable]);
+        assert!(!shown.contains(" scripts, "), "{option} {variable:?}: {shown:?}");
+    }
 }

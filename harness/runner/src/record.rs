@@ -61,6 +61,14 @@ pub struct Order<'a> {
     pub folder: &'a Path,
     /// The user's wish to stop.
     pub stop: watch::Receiver<Stop>,
+    /// Who is shown what is recorded, while it is.
+    pub watch: Option<&'a dyn Watch>,
+}
+
+/// Follows a run. Called from the thread that plays a process, so it had better be quick.
+pub trait Watch: fmt::Debug + Sync {
+    /// These whole lines were added to the recording of a process.
+    fn recorded(&self, process: &str, text: &[u8]);
 }
 
 /// What stopped us.
@@ -244,7 +252,9 @@ fn play(order: &Order<'_>, task: &Task) -> Result<Played, RecordFault> {
         file: create(&path).map_err(disk)?,
         digest: Digest::default(),
         judge: (tours > 1).then(|| judge(order, task)),
+        watch: order.watch.map(|watch| (watch, task.name.as_str())),
     };
+    let drained_at = if order.watch.is_some() { 1 } else { RECORD_BYTES };
     let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
     let mut play = Play::new(
         &task.name,
@@ -256,7 +266,7 @@ fn play(order: &Order<'_>, task: &Task) -> Result<Played, RecordFault> {
     );
     let driven =
         drive_here(&mut play, Links::guest(process), order.stop.clone(), &mut |play: &mut Play<'_>| {
-            if play.record().len() >= RECORD_BYTES { sink.drain(play.record()) } else { Ok(()) }
+            if play.record().len() >= drained_at { sink.drain(play.record()) } else { Ok(()) }
         });
     match driven {
         Ok(_) => {}
@@ -293,6 +303,7 @@ struct Sink<'o> {
     file: File,
     digest: Digest,
     judge: Option<Judge<'o>>,
+    watch: Option<(&'o dyn Watch, &'o str)>,
 }
 
 impl Sink<'_> {
@@ -301,6 +312,9 @@ impl Sink<'_> {
         self.digest.update(text);
         if let Some(judge) = &mut self.judge {
             judge.read(text);
+        }
+        if let Some((watch, process)) = self.watch {
+            watch.recorded(process, text);
         }
         text.clear();
         Ok(())
