@@ -27,10 +27,18 @@ const MARKED_BYTES: usize = 1_200;
 /// What was found in the recordings of a run.
 #[derive(Default)]
 pub(crate) struct Excerpts {
-    around: BTreeMap<At, Vec<Frame>>,
+    around: BTreeMap<At, Excerpt>,
     /// Where scripts were cut short, process by process.
     pub(crate) cuts: Vec<Cut>,
     killed: BTreeSet<usize>,
+}
+
+/// What stands around a place.
+#[derive(Default)]
+pub(crate) struct Excerpt {
+    /// The script that was being played.
+    pub(crate) script: String,
+    pub(crate) frames: Vec<Frame>,
 }
 
 /// A script that could not be played to its end.
@@ -77,8 +85,8 @@ pub(crate) enum Heard {
 
 impl Excerpts {
     /// What stands around a place.
-    pub(crate) fn around(&self, at: &At) -> Vec<Frame> {
-        self.around.get(at).cloned().unwrap_or_default()
+    pub(crate) fn around(&self, at: &At) -> Option<&Excerpt> {
+        self.around.get(at)
     }
 
     /// Whether sidecert ended a process.
@@ -169,12 +177,12 @@ impl Around<'_> {
         let at = At { process: self.process, event: place };
         if marked {
             let frames = self.excerpt(told.concerns.as_ref(), &Frame { marked: true, ..shown.clone() });
-            self.found.around.insert(at.clone(), frames);
+            self.found.around.insert(at.clone(), Excerpt { script: told.script.clone(), frames });
             self.open.push((at, AFTER));
         } else if is_telling(&event.kind) {
             for (at, _) in &self.open {
-                if let Some(frames) = self.found.around.get_mut(at) {
-                    frames.push(shown.clone());
+                if let Some(excerpt) = self.found.around.get_mut(at) {
+                    excerpt.frames.push(shown.clone());
                 }
             }
             self.open.iter_mut().for_each(|(_, more)| *more -= 1);

@@ -185,9 +185,10 @@ fn tell(
     told.actual = Some(broken.actual.clone());
     told.at =
         Some(reports::Location { process: name(facts.judged, broken.at.process), event: broken.at.event });
-    told.frames = facts.excerpts.around(&broken.at);
+    let excerpt = facts.excerpts.around(&broken.at);
+    told.frames = excerpt.map(|excerpt| excerpt.frames.clone()).unwrap_or_default();
     told.fault = (as_ == reports::Verdict::Fail).then_some(reports::Fault::Target);
-    told.again = Some(again(facts, row.id));
+    told.again = Some(again(facts, row, excerpt.map(|excerpt| excerpt.script.as_str())));
 }
 
 /// What would decide an undecided requirement: the option, and why.
@@ -233,7 +234,7 @@ fn cause(facts: &Facts<'_>, cause: &str, rows: &[&'static Requirement]) -> repor
     let played = |row: &&&Requirement| {
         row.script().is_some_and(|script| cut.is_some_and(|cut| cut.script == script.name))
     };
-    let again = rows.iter().find(played).or(rows.first()).map(|row| again(facts, row.id));
+    let again = rows.iter().find(played).or(rows.first()).map(|row| again(facts, row, None));
     let cuts = rows.iter().map(|row| row.id.to_owned()).collect();
     let mut told = reports::Cause { again, cuts, ..unexplained(cause.to_owned()) };
     let Some(cut) = cut else { return told };
@@ -307,12 +308,14 @@ fn hint(cut: &Cut) -> Option<&'static str> {
     }
 }
 
-/// The command that shows one requirement again. Files that the run was given are named in capitals.
-fn again(facts: &Facts<'_>, id: &str) -> String {
+/// The command that shows one requirement again, as it showed in `script`. Files that the run was given are named in
+/// capitals.
+fn again(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> String {
     let run = facts.run;
     let seed = format!("{:016x}", run.seed);
     let mut words =
-        vec!["sidecert", "check", "guest", "--suite", facts.suite.name, "--seed", &seed, "--only", id];
+        vec!["sidecert", "check", "guest", "--suite", facts.suite.name, "--seed", &seed, "--only", row.id];
+    words.extend(played_by(facts, row, script).into_iter().flat_map(|id| ["--only", id]));
     if facts.judging.profile == ProfileArg::Reference {
         words.extend(["--profile", "reference"]);
     }
@@ -331,6 +334,16 @@ fn again(facts: &Facts<'_>, id: &str) -> String {
     words.extend(run.argv.iter().map(String::as_str));
     // Only a NUL byte cannot be quoted, and no argument can hold one.
     shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
+}
+
+/// What must be selected as well so that `script` is played: a rule can be broken in any script.
+fn played_by(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> Option<&'static str> {
+    let ends = [facts.suite.opening.name, facts.suite.closing.name];
+    let own = row.script().map(|script| script.name);
+    let script = script.filter(|script| own != Some(*script) && !ends.contains(script))?;
+    let rows = facts.judged.verdicts.iter().map(|(row, _)| row);
+    let mut others = rows.filter(|row| row.script().is_some_and(|its| its.name == script));
+    others.next().map(|row| row.id)
 }
 
 fn cite(cite: &Cite) -> reports::Cite {

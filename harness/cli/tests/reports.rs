@@ -89,20 +89,27 @@ fn a_handshake_that_fails_is_one_cause_with_its_frames() {
 
 #[test]
 fn an_excerpt_shows_the_frame_of_ours_that_matters() {
-    for (flaw, id, ours) in [
+    for (flaw, id, also, ours) in [
         (
             "serves-oversized-frames",
             "reasonix/transport/oversized-frame-fatal",
+            "reasonix/transport/oversized-frame-fatal",
             "request 9000002, extension/provider/stream/cancel; wrong on purpose: its body is longer than the limit",
         ),
-        ("misspells-its-decision", "reasonix/transport/members-fit", "request 2, extension/intercept"),
+        (
+            "misspells-its-decision",
+            "reasonix/transport/members-fit",
+            "reasonix/content/read-as-given",
+            "request 2, extension/intercept",
+        ),
         (
             "answers-shutdown-late",
             "reasonix/lifecycle/shutdown-answered-in-time",
-            "request 3, extension/shutdown",
+            "reasonix/lifecycle/shutdown-answered-in-time",
+            "request 2, extension/shutdown",
         ),
     ] {
-        let (report, _) = check(SUITE, &["--only", id], &mock(SUITE, Some(flaw)));
+        let (report, _) = check(SUITE, &["--only", id, "--only", also], &mock(SUITE, Some(flaw)));
         let rows = report["requirements"].as_array().unwrap();
         let failed = rows.iter().find(|row| row["id"] == id).unwrap();
         assert_eq!(failed["verdict"], "fail", "{flaw}");
@@ -110,6 +117,27 @@ fn an_excerpt_shows_the_frame_of_ours_that_matters() {
         assert!(shown.contains(&ours.to_owned()), "{flaw}: {shown:?}");
         assert_eq!(shown.iter().filter(|frame| frame.starts_with("> ")).count(), 1, "{flaw}: {shown:?}");
         assert!(!shown.iter().any(|frame| frame.starts_with("all of")), "{flaw}: {shown:?}");
+    }
+}
+
+/// What is broken in a script that is not the requirement's own shows again only where that is played, too.
+#[test]
+fn the_command_shows_the_failure_again() {
+    for flaw in ["misspells-its-decision", "speaks-too-soon", "forgets-its-catalog"] {
+        let (report, _) = check(SUITE, &[], &mock(SUITE, Some(flaw)));
+        let rows = report["requirements"].as_array().unwrap();
+        let failed = rows.iter().find(|row| row["verdict"] == "fail").unwrap();
+        let words = shlex::split(text(failed, "again")).unwrap();
+        let end = words.iter().position(|word| word == "--").unwrap();
+        let options = [&words[1..end], &["--report".to_owned(), "json=-".into()]].concat();
+        let output = sidecert([&options, &words[end..]].concat());
+        let again: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = again["requirements"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["id"] == failed["id"]).unwrap();
+        assert_eq!((&row["verdict"], &row["actual"]), (&failed["verdict"], &failed["actual"]), "{flaw}");
+        let played =
+            rows.iter().filter(|row| row["why"] != "not_selected" && row["verdict"] != "not_applicable");
+        assert!(played.count() <= 2, "{flaw}: just this is repeated");
     }
 }
 
