@@ -151,7 +151,7 @@ fn undecided(page: &mut Page, report: &Report, verbose: bool) {
 fn what_would_decide(why: Why) -> &'static str {
     match why {
         Why::CutShort => {
-            "The script that would show it ended early. Remove what is told under CUT SHORT or FAIL, and run again."
+            "The script that would show it ended early. Mend what is told under CUT SHORT or FAIL, and run again."
         }
         Why::NotMeasured => "This platform cannot measure it. Run on one that can.",
         Why::OutOfReach => "The driver in use cannot make the host do it. Use another driver.",

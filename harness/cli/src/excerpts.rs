@@ -20,9 +20,9 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// How many events before and after a place an excerpt shows.
 const BEFORE: usize = 4;
 const AFTER: usize = 2;
-/// How much of a frame is shown, in bytes: of those around it, and of the one that matters.
+/// How much of a frame is shown, in bytes. The one that matters is shown whole if it is not too long.
 const FRAME_BYTES: usize = 400;
-const MARKED_BYTES: usize = 1_200;
+const WHOLE_BYTES: usize = 1_200;
 
 /// What was found in the recordings of a run.
 #[derive(Default)]
@@ -159,8 +159,8 @@ impl Around<'_> {
         let place = self.event;
         self.event += 1;
         let marked = self.places.contains(&place);
-        let told = self.reading.read(event, MARKED_BYTES);
-        let shown = if marked { told.frame.clone() } else { shortened(&told.frame) };
+        let told = self.reading.read(event, WHOLE_BYTES);
+        let shown = if marked { as_marked(&told.frame) } else { shortened(&told.frame) };
         match &event.kind {
             // What another script did explains nothing here.
             Kind::Begin { .. } => {
@@ -176,7 +176,7 @@ impl Around<'_> {
         self.hear(&event.kind, &told);
         let at = At { process: self.process, event: place };
         if marked {
-            let frames = self.excerpt(told.concerns.as_ref(), &Frame { marked: true, ..shown.clone() });
+            let frames = self.excerpt(told.concerns.as_ref(), &shown);
             self.found.around.insert(at.clone(), Excerpt { script: told.script.clone(), frames });
             self.open.push((at, AFTER));
         } else if is_telling(&event.kind) {
@@ -192,7 +192,7 @@ impl Around<'_> {
             if self.before.len() == BEFORE {
                 self.before.pop_front();
             }
-            self.before.push_back(shown);
+            self.before.push_back(Frame { marked: false, ..shown });
         }
         let how = how(&event.kind);
         if how != How::Other {
@@ -215,7 +215,7 @@ impl Around<'_> {
         let frames = match &self.last {
             Some(last) => {
                 let asked = last.concerns.as_ref().or(awaited.as_ref().map(|awaited| &awaited.frame));
-                self.excerpt(asked, &Frame { marked: true, ..last.frame.clone() })
+                self.excerpt(asked, &as_marked(&last.frame))
             }
             None => self.before.iter().cloned().collect(),
         };
@@ -270,6 +270,11 @@ fn how(kind: &Kind<'_>) -> How {
         Kind::Oversize { .. } | Kind::Tail { .. } => How::Said,
         _ => How::Other,
     }
+}
+
+fn as_marked(frame: &Frame) -> Frame {
+    let whole = frame.bytes <= WHOLE_BYTES as u64;
+    Frame { marked: true, ..if whole { frame.clone() } else { shortened(frame) } }
 }
 
 fn shortened(frame: &Frame) -> Frame {

@@ -217,16 +217,23 @@ fn open(facts: &Facts<'_>, row: &Requirement, why: &Why) -> (Option<String>, Opt
 
 /// Every reason for which requirements were cut short, once.
 fn causes(facts: &Facts<'_>) -> Vec<reports::Cause> {
+    let faults: Vec<String> = faults(facts.judged).collect();
     let mut causes: Vec<(&str, Vec<&'static Requirement>)> = Vec::new();
+    let mut lost = Vec::new();
     for (row, verdict) in &facts.judged.verdicts {
         let Verdict::Undecided(Why::CutShort(cause)) = verdict else { continue };
+        let recorded = facts.excerpts.cuts.iter().any(|cut| cut.recorded == *cause);
         match causes.iter_mut().find(|(known, _)| known == cause) {
             Some((_, rows)) => rows.push(row),
+            // What no recording says is missing because a recording is faulty, if one is.
+            None if !recorded && !faults.is_empty() => lost.push(row.id.to_owned()),
             None => causes.push((cause, vec![row])),
         }
     }
+    let faulty = reports::Cause { cuts: lost, ..unexplained(faults.join("; ")) };
+    let faulty = (!faults.is_empty()).then_some(faulty);
     let cut = causes.into_iter().map(|(cause, rows)| self::cause(facts, cause, &rows));
-    cut.chain(faults(facts.judged).map(unexplained)).collect()
+    faulty.into_iter().chain(cut).collect()
 }
 
 fn cause(facts: &Facts<'_>, cause: &str, rows: &[&'static Requirement]) -> reports::Cause {

@@ -120,6 +120,28 @@ fn an_excerpt_shows_the_frame_of_ours_that_matters() {
     }
 }
 
+#[test]
+fn a_faulty_recording_is_one_cause() {
+    let folder = TempDir::new().unwrap();
+    let run = folder.path().join("run").display().to_string();
+    let (_, code) = check(SUITE, &["--record", &run], &mock(SUITE, None));
+    assert_eq!(code, 0);
+    let tour = format!("{run}/001-observations.ndjson");
+    let whole = fs::read(&tour).unwrap();
+    fs::write(&tour, &whole[..whole.len() / 2]).unwrap();
+    let output = sidecert(["judge", "--report", "json=-", &run]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let causes = report["causes"].as_array().unwrap();
+    assert_eq!(causes.len(), 1, "{causes:?}");
+    for says in ["the recording 001-observations is faulty in line", "its SHA-256 is another"] {
+        assert!(text(&causes[0], "actual").contains(says), "{causes:?}");
+    }
+    let rows = report["requirements"].as_array().unwrap().iter();
+    let cut: Vec<&Value> = rows.filter(|row| row["why"] == "cut_short").map(|row| &row["id"]).collect();
+    assert!(!cut.is_empty());
+    assert_eq!(causes[0]["cuts"].as_array().unwrap().iter().collect::<Vec<_>>(), cut);
+}
+
 /// What is broken in a script that is not the requirement's own shows again only where that is played, too.
 #[test]
 fn the_command_shows_the_failure_again() {
