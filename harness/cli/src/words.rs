@@ -14,6 +14,14 @@ use sidecert_reports::{Frame, Origin, safe};
 
 /// How much of what a frame says stands before it, in bytes.
 const LABEL_BYTES: usize = 80;
+/// What stands before the label of a frame of ours where a play says why it cut a script short.
+const LEADS: [&str; 5] = [
+    "before it answered ",
+    "no answer to ",
+    "the guest answered ",
+    "the guest sent ",
+    "before it could be sent ",
+];
 /// How many requests of one side are remembered while they wait for an answer; the oldest are forgotten first.
 const ASKED_MOST: usize = 1 << 10;
 
@@ -127,9 +135,7 @@ impl Reading {
 
     /// Why a script was cut short, with our request called by its method, and that request.
     pub(crate) fn cause(&self, cause: &str) -> (String, Option<&Labelled>) {
-        for lead in
-            ["before it answered ", "no answer to ", "the guest answered ", "before it could be sent "]
-        {
+        for lead in LEADS {
             let Some(at) = cause.find(lead).map(|at| at + lead.len()) else { continue };
             let Some((label, length)) = label_at(&cause[at..]) else { continue };
             if let Some(its) = self.called(label) {
@@ -388,6 +394,11 @@ mod tests {
                 Some("largest"),
             ),
             ("gone before it answered a fence", "gone before it answered a marker (x/cancel)", Some(FENCE)),
+            (
+                "the guest sent initialize back as it had come",
+                "the guest sent x/initialize back as it had come",
+                Some("initialize"),
+            ),
             ("no answer to unknown in 5 s", "no answer to unknown in 5 s", None),
             ("the user interrupted the run", "the user interrupted the run", None),
             ("gone before it answered \"", "gone before it answered \"", None),
