@@ -155,7 +155,7 @@ fn cited(cite: &Cite) -> String {
 }
 
 /// What was on the wire: one line for what a frame is, and one for its text; all of it for the one that matters.
-fn excerpt(page: &mut Page, frames: &[Frame], paint: Paint) {
+pub(super) fn excerpt(page: &mut Page, frames: &[Frame], paint: Paint) {
     let Some(first) = frames.first() else { return };
     page.empty_row();
     for frame in frames {
