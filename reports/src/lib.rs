@@ -1,10 +1,13 @@
 //! The report of a run: what was asked of a target, what held, and how to see it again.
 //!
-//! A [`Report`] is plain data with a stable, versioned JSON form ([`json`]) and a form for people ([`terminal`]).
-//! Nothing here knows how a verdict was reached, and nothing here does I/O: the same report gives the same text,
-//! byte for byte. What a target controls is shown by way of [`safe`], and never otherwise.
+//! A [`Report`] is plain data with a stable, versioned JSON form ([`json`]), a form for people ([`terminal`]), and
+//! forms for CI: test results ([`junit`]) and a page ([`markdown`]). Nothing here knows how a verdict was reached, and
+//! nothing here does I/O: the same report gives the same text, byte for byte. What a target controls is shown by way
+//! of [`safe`], and never otherwise.
 
 pub mod json;
+pub mod junit;
+pub mod markdown;
 mod mask;
 mod report;
 pub mod safe;
@@ -13,7 +16,7 @@ mod texts;
 
 pub use mask::Masked;
 pub use report::{
-    Basis, Cite, CiteKind, Contract, Counts, Environment, Fault, Format, Frame, Level, Location, Origin,
-    Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Target, Tool, Verdict, Wait, WaitFor,
-    Why,
+    Basis, Cause, Cite, CiteKind, Contract, Counts, Environment, Fault, Format, Frame, Level, Location,
+    Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Target, Tool, Verdict, Wait,
+    WaitFor, Why,
 };

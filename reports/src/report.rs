@@ -44,6 +44,8 @@ pub struct Report {
     pub counts: Counts,
     /// Every requirement of the suite, in its order.
     pub requirements: Vec<Requirement>,
+    /// Why requirements were cut short: each root once, however many there are that it left undecided.
+    pub causes: Vec<Cause>,
     /// Wrong frames that sidecert itself sent without meaning to.
     pub ours: Vec<OwnFrame>,
     /// What was waited for, and how long.
@@ -167,6 +169,9 @@ pub struct Requirement {
     /// A sentence for people: what would decide it, or a remark on any other verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
+    /// The option of the command line that would decide it, where one would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
     /// The requirement as a sentence.
     pub text: String,
     /// Where it stands. Empty where it was only observed.
@@ -248,6 +253,38 @@ pub enum Why {
     Unobservable,
 }
 
+/// Why a script could not be played to its end, and what that left undecided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cause {
+    /// The script, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// What would have let it go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What happened instead.
+    pub actual: String,
+    /// Where what was expected stands.
+    pub cites: Vec<Cite>,
+    /// Where it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Location>,
+    /// What was on the wire around that place.
+    pub frames: Vec<Frame>,
+    /// Whose fault it is, where that is certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    /// What to look at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The command that shows it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
+    /// The ids of the requirements that it left undecided, in the order of the suite.
+    pub cuts: Vec<String>,
+}
+
 /// A place in a specification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -302,7 +339,7 @@ pub struct Frame {
     pub text: String,
     /// How long all of it is.
     pub bytes: u64,
-    /// Whether this is what broke the requirement.
+    /// Whether this is what broke the requirement, or cut the script short.
     pub marked: bool,
 }
 
@@ -433,7 +470,7 @@ impl Report {
 
 impl Counts {
     /// Counts the verdicts of these requirements.
-    pub fn of(requirements: &[Requirement]) -> Self {
+    pub fn of<'r>(requirements: impl IntoIterator<Item = &'r Requirement>) -> Self {
         let mut counts = Self::default();
         for requirement in requirements {
             *match requirement.verdict {
@@ -445,6 +482,20 @@ impl Counts {
             } += 1;
         }
         counts
+    }
+}
+
+impl Requirement {
+    /// The part of the specification that its id names: `<family>/<section>`.
+    pub fn section(&self) -> &str {
+        self.id.rsplit_once('/').map_or(&self.id, |(section, _)| section)
+    }
+
+    /// What there is to say beside its verdict, in one line: why it is undecided, the option, the remark.
+    pub(crate) fn remark(&self) -> String {
+        let why = self.why.map(|why| why.words().to_owned());
+        let option = self.option.as_ref().map(|option| format!("`{option}`"));
+        [why, option, self.says.clone()].into_iter().flatten().collect::<Vec<_>>().join(": ")
     }
 }
 

@@ -1,8 +1,8 @@
 //! Text that somebody else controls, made fit to be shown.
 //!
-//! Two steps. [`preview`] and [`tail`] turn bytes into text: bounded, with `\xNN` for what is no UTF-8. [`escape`]
-//! turns text into visible text: what would move the cursor, turn the text around, hide, end a line or command a CI
-//! runner becomes `\xNN` or `\u{N}`. After both, any `\xNN` and `\u{N}` is ours; all other backslashes are the sender's.
+//! Two steps. [`preview`] and [`tail`] turn bytes into text: bounded, with `\xNN` for a byte that is no UTF-8. [`escape`]
+//! turns text into visible text: a character that would move the cursor, turn the text around, hide, end a line or
+//! command a CI runner becomes `\u{N}`. After both, these two are ours; all other backslashes are the sender's.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -16,10 +16,7 @@ pub const CUT: char = '…';
 pub fn escape(text: &str) -> Cow<'_, str> {
     escape_with(text, |shown, character| {
         // Writing to a String cannot fail.
-        let _ = match u32::from(character) {
-            code @ 0..=0x7f => write!(shown, "\\x{code:02x}"),
-            code => write!(shown, "\\u{{{code:x}}}"),
-        };
+        let _ = write!(shown, "{}", character.escape_unicode());
     })
 }
 
@@ -100,8 +97,8 @@ pub fn is_hidden(character: char) -> bool {
             | '\u{3164}' | '\u{ffa0}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
             // Zero width, direction marks, separators of lines and paragraphs, embeddings, overrides, isolates.
             | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            // Variation selectors, the byte order mark, annotations, tags.
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+            // Variation selectors, the byte order mark, annotations, what is no character, tags.
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Whether the character at `at` is the second one of a command to a CI runner: `::`, `##[`, `##vso[` and their like.
@@ -129,8 +126,8 @@ mod tests {
     fn what_hides_is_spelled_out() {
         for (text, shown) in [
             ("plain 传输 ünï", "plain 传输 ünï"),
-            ("\0\u{1b}[31m\r\n\t", r"\x00\x1b[31m\x0d\x0a\x09"),
-            ("\u{7f}\u{80}\u{85}\u{9b}31m", r"\x7f\u{80}\u{85}\u{9b}31m"),
+            ("\0\u{1b}[31m\r\n\t", r"\u{0}\u{1b}[31m\u{d}\u{a}\u{9}"),
+            ("\u{7f}\u{80}\u{85}\u{9b}31m", r"\u{7f}\u{80}\u{85}\u{9b}31m"),
             (
                 "\u{202a}\u{202e}\u{2066}\u{2069}\u{200e}\u{200f}\u{61c}",
                 r"\u{202a}\u{202e}\u{2066}\u{2069}\u{200e}\u{200f}\u{61c}",
@@ -148,17 +145,17 @@ mod tests {
     #[test]
     fn commands_are_broken_up() {
         for (text, shown) in [
-            ("::error::x", r":\x3aerror:\x3ax"),
+            ("::error::x", r":\u{3a}error:\u{3a}x"),
             ("a:b: c", "a:b: c"),
-            (":::", r":\x3a:"),
-            ("::::", r":\x3a:\x3a"),
-            ("##[group]", r"#\x23[group]"),
-            ("##vso[task]", r"#\x23vso[task]"),
-            ("##VSO[task]", r"#\x23VSO[task]"),
-            ("##teamcity[x]", r"#\x23teamcity[x]"),
-            ("###[x]", r"##\x23[x]"),
+            (":::", r":\u{3a}:"),
+            ("::::", r":\u{3a}:\u{3a}"),
+            ("##[group]", r"#\u{23}[group]"),
+            ("##vso[task]", r"#\u{23}vso[task]"),
+            ("##VSO[task]", r"#\u{23}VSO[task]"),
+            ("##teamcity[x]", r"#\u{23}teamcity[x]"),
+            ("###[x]", r"##\u{23}[x]"),
             ("## heading [1]", "## heading [1]"),
-            ("####[", r"###\x23["),
+            ("####[", r"###\u{23}["),
             (":\u{200b}:", r":\u{200b}:"),
         ] {
             assert_eq!(escape(text), shown);

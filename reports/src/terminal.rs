@@ -3,15 +3,14 @@
 //! It is read from the bottom: the last line counts everything, before it stands what the run came to and why,
 //! and above that one block for each thing that somebody has to look at. What is green is only listed when asked for.
 
+mod blocks;
 mod page;
 mod paint;
 mod wrap;
 
-use crate::report::{
-    Basis, Cite, CiteKind, Fault, Frame, Level, Location, Origin, Process, Profile, Report, Requirement,
-    Verdict, WaitFor, Why,
-};
+use crate::report::{Cause, Level, Process, Profile, Report, Requirement, Verdict, WaitFor, Why};
 use crate::safe;
+use blocks::milliseconds;
 use page::{Page, Row};
 use paint::Paint;
 use wrap::Breaks;
@@ -30,7 +29,7 @@ pub struct Style {
 /// How much a terminal report says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// The ids of what failed, and the headline.
+    /// The ids of what failed, what cut the run short, and the headline.
     Quiet,
     /// Everything but what is green.
     Normal,
@@ -38,6 +37,8 @@ pub enum Detail {
     Verbose,
 }
 
+/// How many ids are shown of those that share a remark, unless everything is.
+const IDS_MAX: usize = 6;
 /// How many lines of stderr are shown of a process, unless everything is.
 const STDERR_LINES_MAX: usize = 10;
 
@@ -48,13 +49,24 @@ pub fn render(report: &Report, style: Style) -> String {
         for requirement in report.with(Verdict::Fail) {
             page.line("FAIL", Paint::Red, &requirement.id);
         }
+        for cause in &report.causes {
+            page.line("CUT SHORT", Paint::Red, &cause.actual);
+        }
         headline(&mut page, report);
         return page.finish();
     }
     let verbose = style.detail == Detail::Verbose;
     header(&mut page, report, verbose);
-    failures(&mut page, report);
-    warnings(&mut page, report);
+    blocks::legend(&mut page, report);
+    for requirement in report.with(Verdict::Fail) {
+        blocks::broken(&mut page, "FAIL", Paint::Red, requirement);
+    }
+    for cause in &report.causes {
+        blocks::cause(&mut page, cause, told_by(report, cause));
+    }
+    for requirement in report.with(Verdict::Warn) {
+        blocks::broken(&mut page, "WARN", Paint::Yellow, requirement);
+    }
     undecided(&mut page, report, verbose);
     not_applicable(&mut page, report, verbose);
     if verbose {
@@ -66,6 +78,22 @@ pub fn render(report: &Report, style: Style) -> String {
     outcome(&mut page, report, verbose);
     page.finish()
 }
+
+/// One requirement that did not hold, as [`render`] shows it: for other formats, without colours.
+pub(crate) fn requirement_text(word: &str, requirement: &Requirement) -> String {
+    let mut page = Page::new(PLAIN);
+    blocks::broken(&mut page, word, Paint::Plain, requirement);
+    page.finish()
+}
+
+/// One cause, as [`render`] shows it: for other formats, without colours.
+pub(crate) fn cause_text(cause: &Cause) -> String {
+    let mut page = Page::new(PLAIN);
+    blocks::cause(&mut page, cause, None);
+    page.finish()
+}
+
+const PLAIN: Style = Style { color: false, width: 100, detail: Detail::Normal };
 
 fn header(page: &mut Page, report: &Report, verbose: bool) {
     let target = match report.target.argv.as_slice() {
@@ -98,126 +126,6 @@ fn header(page: &mut Page, report: &Report, verbose: bool) {
     page.row(&Row::new("seed", &report.seed));
 }
 
-fn failures(page: &mut Page, report: &Report) {
-    if report.with(Verdict::Fail).any(|requirement| !requirement.frames.is_empty()) {
-        page.gap();
-        page.sentence(
-            0,
-            Paint::Dim,
-            "In the excerpts: → to the target, ← from the target, · no frame; the times count from the first line \
-             shown; > is what broke the requirement.",
-        );
-    }
-    for requirement in report.with(Verdict::Fail) {
-        page.gap();
-        page.line("FAIL", Paint::Red, &requirement.id);
-        let (asks, text) = (requirement.level.word(), &requirement.text);
-        page.row(&Row::new(asks, text).painted(Paint::Bold));
-        page.row(&Row::new("source", &source(requirement)));
-        if let Some(says) = &requirement.says {
-            page.row(&Row::new("note", says));
-        }
-        difference(page, requirement);
-        excerpt(page, &requirement.frames);
-        match requirement.fault {
-            Some(Fault::Target) => page.row(&Row::new("at fault", "the target")),
-            Some(Fault::Harness) => {
-                page.row(&Row::new("at fault", "sidecert itself, not the target: please report this"));
-            }
-            None => {}
-        }
-        if let Some(again) = &requirement.again {
-            page.row(&Row::new("repeat with", again).broken(Breaks::Never));
-        }
-    }
-}
-
-fn warnings(page: &mut Page, report: &Report) {
-    for requirement in report.with(Verdict::Warn) {
-        page.gap();
-        page.line("WARN", Paint::Yellow, &requirement.id);
-        page.row(&Row::new(requirement.level.word(), &requirement.text));
-        page.row(&Row::new("source", &source(requirement)));
-        if let Some(says) = &requirement.says {
-            page.row(&Row::new("note", says));
-        }
-        difference(page, requirement);
-        for frame in requirement.frames.iter().filter(|frame| frame.marked) {
-            page.row(&Row::new("frame", &frame.text).broken(Breaks::Anywhere).in_one_line());
-        }
-    }
-}
-
-/// Expected, actual, and where.
-fn difference(page: &mut Page, requirement: &Requirement) {
-    if let Some(expected) = &requirement.expected {
-        page.row(&Row::new("expected", expected));
-    }
-    if let Some(actual) = &requirement.actual {
-        page.row(&Row::new("actual", actual));
-    }
-    if let Some(Location { process, event }) = &requirement.at {
-        page.row(&Row::new("seen in", &format!("process {process}, event {event}")));
-    }
-}
-
-fn source(requirement: &Requirement) -> String {
-    let cites: Vec<String> = requirement.cites.iter().map(cited).collect();
-    match (requirement.basis, cites.as_slice()) {
-        (Basis::Specified, cites) => cites.join("; "),
-        (Basis::Observed, []) => OBSERVED.to_owned(),
-        (Basis::Observed, cites) => format!("{OBSERVED} (compare {})", cites.join("; ")),
-    }
-}
-
-const OBSERVED: &str = "seen in released implementations; the specification does not ask for it";
-
-fn cited(cite: &Cite) -> String {
-    let section = match &cite.english {
-        Some(english) => format!("“{}” ({english})", cite.section),
-        None => format!("“{}”", cite.section),
-    };
-    match cite.kind {
-        CiteKind::Seed => format!("the specification, {section}"),
-        CiteKind::Schema => format!("the schema, {}", cite.section),
-        CiteKind::JsonRpc => format!("JSON-RPC 2.0, {section}"),
-    }
-}
-
-/// What was on the wire: one line for what a frame is, and one for its text; all of it for the one that matters.
-fn excerpt(page: &mut Page, frames: &[Frame]) {
-    let Some(first) = frames.first() else { return };
-    page.empty_row();
-    for frame in frames {
-        let (sign, paint) = if frame.marked { ("> ", Paint::Red) } else { ("", Paint::Plain) };
-        let label = format!("{sign}event {}", frame.event);
-        let time =
-            format!("{:>12}", format!("+{} ms", milliseconds(frame.micros.saturating_sub(first.micros))));
-        let arrow = match frame.from {
-            Origin::Event => '·',
-            _ if frame.target => '←',
-            _ => '→',
-        };
-        let text_column = time.len() + 3;
-        if frame.from == Origin::Event {
-            let what = frame.label.iter().chain(Some(&frame.text)).filter(|text| !text.is_empty());
-            let what: Vec<&str> = what.map(String::as_str).collect();
-            page.row(
-                &Row::new(&label, &format!("{time} {arrow} {}", what.join(": ")))
-                    .painted(paint)
-                    .hanging(text_column),
-            );
-            continue;
-        }
-        let kind = frame.label.as_deref().unwrap_or("frame");
-        let head = format!("{time} {arrow} {kind}, {} bytes", frame.bytes);
-        page.row(&Row::new(&label, &head).painted(paint).hanging(text_column));
-        let text = Row::new("", &frame.text).broken(Breaks::Anywhere).indented(text_column);
-        page.row(&if frame.marked { text.painted(paint) } else { text.in_one_line() });
-    }
-    page.empty_row();
-}
-
 fn undecided(page: &mut Page, report: &Report, verbose: bool) {
     if report.counts.undecided == 0 {
         return;
@@ -231,23 +139,25 @@ fn undecided(page: &mut Page, report: &Report, verbose: bool) {
         }
         page.line("", Paint::Plain, &format!("  {}: {}", why.words(), rows.len()));
         page.sentence(4, Paint::Dim, what_would_decide(why));
-        // What the user left out is no news to the user.
-        if why != Why::NotSelected || verbose {
-            names(page, &rows, verbose);
-        }
+        // What the user left out is no news to the user, and what a cause cut short stands there.
+        let told = |row: &&Requirement| {
+            why == Why::NotSelected || report.causes.iter().any(|cause| cause.cuts.contains(&row.id))
+        };
+        let rows: Vec<&Requirement> = rows.into_iter().filter(|row| verbose || !told(row)).collect();
+        by_remark(page, &rows, verbose);
     }
 }
 
 fn what_would_decide(why: Why) -> &'static str {
     match why {
         Why::CutShort => {
-            "The script that would show it ended early. Remove the root cause below and run again."
+            "The script that would show it ended early. Mend what is told under CUT SHORT or FAIL, and run again."
         }
         Why::NotMeasured => "This platform cannot measure it. Run on one that can.",
         Why::OutOfReach => "The driver in use cannot make the host do it. Use another driver.",
         Why::NotProvoked => {
-            "The target never did the thing in question, and no frame can order it. Say in a file for --provoke \
-             what makes this target do it."
+            "The target never did the thing in question, and no frame can order it. A file for --provoke says which \
+             frame makes this target do it (a provocation); `sidecert list provocations` shows all there are."
         }
         Why::NotExercised => {
             "Trying it can have effects outside of the run. The option named here allows it."
@@ -262,7 +172,39 @@ fn not_applicable(page: &mut Page, report: &Report, verbose: bool) {
     if !rows.is_empty() {
         page.gap();
         page.line("NOT APPLICABLE", Paint::Bold, "not asked of this contract or this target");
-        names(page, &rows, verbose);
+        by_remark(page, &rows, verbose);
+    }
+}
+
+/// Ids under the remark that they share, each remark once. In full all of them, with the sentences they stand for.
+fn by_remark(page: &mut Page, rows: &[&Requirement], in_full: bool) {
+    let remark = |row: &Requirement| match (&row.option, &row.says) {
+        (Some(option), Some(says)) => format!("`{option}`: {says}"),
+        (Some(option), None) => format!("`{option}`"),
+        (None, says) => says.clone().unwrap_or_default(),
+    };
+    let mut groups: Vec<(String, Vec<&Requirement>)> = Vec::new();
+    for row in rows {
+        let remark = remark(row);
+        match groups.iter_mut().find(|(its, _)| *its == remark) {
+            Some((_, group)) => group.push(row),
+            None => groups.push((remark, vec![row])),
+        }
+    }
+    for (remark, group) in groups {
+        let count = group.len().to_string();
+        page.row(&Row::new(&count, if remark.is_empty() { "without a remark" } else { &remark }));
+        let shown = if in_full { group.len() } else { group.len().min(IDS_MAX) };
+        for row in &group[..shown] {
+            page.row(&Row::new("", &row.id).broken(Breaks::Never).indented(2));
+            if in_full {
+                page.row(&Row::new("", &row.text).painted(Paint::Dim).indented(4));
+            }
+        }
+        if shown < group.len() {
+            let more = format!("and {} more; --verbose lists them", group.len() - shown);
+            page.row(&Row::new("", &more).indented(2));
+        }
     }
 }
 
@@ -271,20 +213,14 @@ fn passes(page: &mut Page, report: &Report) {
     if !rows.is_empty() {
         page.gap();
         page.line("PASS", Paint::Green, "these came up and held");
-        names(page, &rows, true);
+        let remarks = rows.iter().map(|row| match &row.says {
+            Some(says) => format!("{} ({says})", row.text),
+            None => row.text.clone(),
+        });
+        let remarks: Vec<String> = remarks.collect();
+        let entries = rows.iter().zip(&remarks).map(|(row, remark)| (row.id.as_str(), remark.as_str()));
+        page.names(&entries.collect::<Vec<_>>());
     }
-}
-
-/// The ids with their remarks; in full also with the sentences that they stand for.
-fn names(page: &mut Page, rows: &[&Requirement], in_full: bool) {
-    let remarks = rows.iter().map(|row| match &row.says {
-        Some(says) if in_full => format!("{} ({says})", row.text),
-        None if in_full => row.text.clone(),
-        says => says.clone().unwrap_or_default(),
-    });
-    let remarks: Vec<String> = remarks.collect();
-    let entries = rows.iter().zip(&remarks).map(|(row, remark)| (row.id.as_str(), remark.as_str()));
-    page.names(&entries.collect::<Vec<_>>());
 }
 
 fn waits(page: &mut Page, report: &Report) {
@@ -303,7 +239,7 @@ fn waits(page: &mut Page, report: &Report) {
         let time = format!("{:>12}", format!("{took} ms"));
         let awaited = match wait.awaited {
             WaitFor::Answer => "an answer",
-            WaitFor::Fence => "a fence",
+            WaitFor::Fence => "the answer to a marker",
             WaitFor::Quiet => "silence",
             WaitFor::Exit => "the exit",
             WaitFor::Start => "the first byte",
@@ -321,10 +257,9 @@ fn waits(page: &mut Page, report: &Report) {
 /// was cut short and they had something to say.
 fn processes(page: &mut Page, report: &Report, verbose: bool) {
     let pointed_at = |process: &Process| {
-        report
-            .with(Verdict::Fail)
-            .filter_map(|failed| failed.at.as_ref())
-            .any(|at| at.process == process.name)
+        let failed = report.with(Verdict::Fail).filter_map(|failed| failed.at.as_ref());
+        let cut = report.causes.iter().filter_map(|cause| cause.at.as_ref());
+        failed.chain(cut).any(|at| at.process == process.name)
     };
     for process in &report.processes {
         let silent = process.stderr_tail.is_empty();
@@ -385,7 +320,9 @@ fn outcome(page: &mut Page, report: &Report, verbose: bool) {
         );
         page.row(&Row::new("environment", &withheld));
     }
-    if let Some(cause) = &report.outcome.cause {
+    // A root cause stands once: where there is a block of it, that is the place.
+    let told = !report.causes.is_empty() || report.counts.fail + report.counts.warn > 0;
+    if let Some(cause) = report.outcome.cause.as_ref().filter(|_| !told) {
         page.row(&Row::new("root cause", cause).painted(Paint::Red));
     }
     if report.outcome.interrupted {
@@ -408,19 +345,19 @@ fn headline(page: &mut Page, report: &Report) {
     page.line(&report.headline(), paint, "");
 }
 
+/// The failure that says already what a cause has to say.
+pub(crate) fn told_by<'r>(report: &'r Report, cause: &Cause) -> Option<&'r Requirement> {
+    report.with(Verdict::Fail).find(|failed| failed.at.is_some() && failed.at == cause.at)
+}
+
 impl Report {
-    fn with(&self, verdict: Verdict) -> impl Iterator<Item = &Requirement> {
+    pub(crate) fn with(&self, verdict: Verdict) -> impl Iterator<Item = &Requirement> {
         self.requirements.iter().filter(move |requirement| requirement.verdict == verdict)
     }
 }
 
-/// `1234` microseconds as `1.234`.
-fn milliseconds(micros: u64) -> String {
-    format!("{}.{:03}", micros / 1000, micros % 1000)
-}
-
 /// The arguments as a shell would take them.
-fn command_line(argv: &[String]) -> String {
+pub(crate) fn command_line(argv: &[String]) -> String {
     let quoted = argv.iter().map(|argument| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(&byte);
         if !argument.is_empty() && argument.bytes().all(plain) {

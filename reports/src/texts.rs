@@ -5,8 +5,8 @@
 //! that other files refer to (the tool, the suite, the edition, the ids of requirements).
 
 use crate::report::{
-    Cite, Contract, Environment, Frame, Location, Outcome, OwnFrame, Process, Report, Requirement, Target,
-    Wait,
+    Cause, Cite, Contract, Environment, Frame, Location, Outcome, OwnFrame, Process, Report, Requirement,
+    Target, Wait,
 };
 
 /// Calls `visit` with every such string of `report`, in the order of the document.
@@ -56,16 +56,17 @@ macro_rules! texts {
 
 texts! {
     Report {
-        contract, target, seed, started, platform, outcome, requirements, ours, waits, processes, environment;
+        contract, target, seed, started, platform, outcome, requirements, causes, ours, waits, processes, environment;
         format, version, tool, suite, edition, role, profile, strict, counts, longest_wait_micros
     }
     Contract { id; sha256, built_in }
     Target { argv; sha256 }
     Outcome { says, cause; exit_code, interrupted }
     Requirement {
-        says, text, cites, expected, actual, at, frames, again;
+        says, option, text, cites, expected, actual, at, frames, again;
         id, level, basis, verdict, why, fault
     }
+    Cause { script, expected, actual, cites, at, frames, hint, again; fault, cuts }
     Cite { section, english; kind }
     Location { process; event }
     Frame { label, text; event, micros, from, target, bytes, marked }

@@ -99,6 +99,9 @@ pub(crate) struct CheckArgs {
     /// Where all randomness comes from: up to 16 hexadecimal digits. Drawn and printed if absent.
     #[arg(long, value_name = "HEX", value_parser = seed)]
     pub(crate) seed: Option<u64>,
+    /// Show every event on standard error while the check runs: process, script, time, direction, frame.
+    #[arg(long)]
+    pub(crate) trace: bool,
     /// The guest and its arguments, as they are: no shell reads them.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -122,7 +125,8 @@ pub(crate) struct Judging {
     /// What should hold must hold.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Write a report: json=PATH or terminal=PATH; - is standard output, and what people read then goes to standard error.
+    /// Write a report: json=PATH, junit=PATH, markdown=PATH or terminal=PATH; - is standard output, and what people read
+    /// then goes to standard error.
     #[arg(long, value_name = "FORMAT=PATH", value_parser = report)]
     pub(crate) report: Vec<ReportTo>,
     /// Only the headline, and what failed.
@@ -224,6 +228,8 @@ pub(crate) struct ReportTo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReportFormat {
     Json,
+    Junit,
+    Markdown,
     Terminal,
 }
 
@@ -238,8 +244,10 @@ fn report(text: &str) -> Result<ReportTo, String> {
     let (format, path) = text.split_once('=').ok_or("it is FORMAT=PATH, json=report.json for example")?;
     let format = match format {
         "json" => ReportFormat::Json,
+        "junit" => ReportFormat::Junit,
+        "markdown" => ReportFormat::Markdown,
         "terminal" => ReportFormat::Terminal,
-        _ => return Err("the formats are json and terminal".to_owned()),
+        _ => return Err("the formats are json, junit, markdown and terminal".to_owned()),
     };
     if path.is_empty() {
         return Err("the path is missing; - is standard output".to_owned());

@@ -5,11 +5,15 @@
 mod args;
 mod commands;
 mod environment;
+mod excerpts;
 mod exit;
 mod output;
+mod progress;
 mod provoke;
 mod report;
 mod select;
+mod trace;
+mod words;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;

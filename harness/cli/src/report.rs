@@ -1,30 +1,20 @@
 //! From what a judge says to the report: words, excerpts, and the command that shows it again.
 
-use std::collections::BTreeMap;
-
-use sidecert_proto::contract::{Contract, Side};
-use sidecert_proto::json::Tape;
+use sidecert_proto::contract::Contract;
 use sidecert_proto::judge::{Judged, ProcessEnd};
-use sidecert_proto::machine::Exited;
-use sidecert_proto::requirement::{Basis, Cite, Level, Requirement};
-use sidecert_proto::rpc::{self, Envelope, Outcome};
+use sidecert_proto::requirement::{Basis, Check, Cite, Level, Requirement};
 use sidecert_proto::run::Run;
+use sidecert_proto::script::Need;
 use sidecert_proto::suite::Suite;
-use sidecert_proto::transcript::{End, Event, Kind, Payload, Wait};
-use sidecert_proto::verdict::{At, Broken, Verdict, Why};
+use sidecert_proto::transcript::{End, Wait};
+use sidecert_proto::verdict::{Broken, Verdict, Why};
 use sidecert_reports as reports;
 use sidecert_reports::safe;
 
 use crate::args::{Judging, ProfileArg};
-use crate::exit;
+use crate::excerpts::{Cut, Excerpts, Heard, How};
+use crate::{exit, words};
 
-/// What stands around the places that verdicts name.
-pub(crate) type Excerpts = BTreeMap<At, Vec<reports::Frame>>;
-
-/// How much of a frame an excerpt shows, in bytes.
-const PREVIEW_BYTES: usize = 400;
-/// How much of what a frame says stands before it, in bytes.
-const LABEL_BYTES: usize = 60;
 /// How much of standard error a report shows, in bytes.
 const STDERR_BYTES: usize = 1_000;
 
@@ -45,6 +35,7 @@ pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
     let Facts { run, suite, contract, judging, judged, code, says, .. } = facts;
     let requirements: Vec<_> =
         judged.verdicts.iter().map(|(row, verdict)| requirement(facts, row, verdict)).collect();
+    let causes = causes(facts);
     let waits: Vec<_> = judged
         .waits
         .iter()
@@ -63,14 +54,7 @@ pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
             within_micros: wait.within,
         })
         .collect();
-    let faults = judged.faults.iter().map(|fault| {
-        let name = name(judged, fault.process);
-        match fault.line {
-            0 => format!("the recording {name} is faulty: {}", fault.says),
-            line => format!("the recording {name} is faulty in line {line}: {}", fault.says),
-        }
-    });
-    let cause = judged.cause.iter().cloned().chain(faults).next();
+    let cause = judged.cause.iter().cloned().chain(faults(judged)).next();
     reports::Report {
         format: reports::Format::SidecertReport,
         version: reports::Report::VERSION,
@@ -100,6 +84,7 @@ pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
         },
         counts: reports::Counts::of(&requirements),
         requirements,
+        causes,
         ours: judged
             .ours
             .iter()
@@ -111,9 +96,25 @@ pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
             .collect(),
         longest_wait_micros: waits.iter().map(|wait| wait.micros).max().unwrap_or_default(),
         waits,
-        processes: judged.processes.iter().map(process).collect(),
+        processes: judged
+            .processes
+            .iter()
+            .enumerate()
+            .map(|(number, end)| process(end, facts.excerpts.was_killed(number)))
+            .collect(),
         environment: reports::Environment { withheld: run.withheld.clone() },
     }
+}
+
+/// What is wrong with the recordings themselves.
+fn faults(judged: &Judged) -> impl Iterator<Item = String> {
+    judged.faults.iter().map(|fault| {
+        let name = name(judged, fault.process);
+        match fault.line {
+            0 => format!("the recording {name} is faulty: {}", fault.says),
+            line => format!("the recording {name} is faulty in line {line}: {}", fault.says),
+        }
+    })
 }
 
 fn name(judged: &Judged, process: usize) -> String {
@@ -135,6 +136,7 @@ fn requirement(facts: &Facts<'_>, row: &Requirement, verdict: &Verdict) -> repor
         verdict: reports::Verdict::Pass,
         why: None,
         says: None,
+        option: None,
         text: row.text.to_owned(),
         cites: row.cites.iter().map(cite).collect(),
         expected: None,
@@ -150,7 +152,8 @@ fn requirement(facts: &Facts<'_>, row: &Requirement, verdict: &Verdict) -> repor
         Verdict::Warn(broken) => {
             tell(facts, row, broken, &mut told, reports::Verdict::Warn);
             if let Basis::Observed(program) = row.basis() {
-                told.says = Some(format!("the specification does not ask for it; {program} does it so"));
+                told.says =
+                    Some(format!("{program} does it so; under --profile reference this is a failure"));
             }
         }
         Verdict::NotApplicable(why) => {
@@ -160,7 +163,7 @@ fn requirement(facts: &Facts<'_>, row: &Requirement, verdict: &Verdict) -> repor
         Verdict::Undecided(why) => {
             told.verdict = reports::Verdict::Undecided;
             told.why = Some(reason(why));
-            told.says = Some(why.to_string());
+            (told.option, told.says) = open(facts, row, why);
         }
     }
     told
@@ -174,34 +177,180 @@ fn tell(
     as_: reports::Verdict,
 ) {
     told.verdict = as_;
-    told.expected = Some(broken.expected.0.to_owned());
+    told.expected = Some(match row.check {
+        // A rule is watched all the time: what is expected is what it says.
+        Check::Always(..) => row.text.to_owned(),
+        _ => broken.expected.0.to_owned(),
+    });
     told.actual = Some(broken.actual.clone());
     told.at =
         Some(reports::Location { process: name(facts.judged, broken.at.process), event: broken.at.event });
-    told.frames = facts.excerpts.get(&broken.at).cloned().unwrap_or_default();
-    told.fault = Some(reports::Fault::Target);
-    told.again = Some(again(facts, row.id));
+    let excerpt = facts.excerpts.around(&broken.at);
+    told.frames = excerpt.map(|excerpt| excerpt.frames.clone()).unwrap_or_default();
+    told.fault = (as_ == reports::Verdict::Fail).then_some(reports::Fault::Target);
+    told.again = Some(again(facts, row, excerpt.map(|excerpt| excerpt.script.as_str())));
 }
 
-/// The command that shows one requirement again.
-fn again(facts: &Facts<'_>, id: &str) -> String {
-    let run = facts.run;
-    let mut words = vec![
-        "sidecert".to_owned(),
-        "check".into(),
-        "guest".into(),
-        "--suite".into(),
-        facts.suite.name.to_owned(),
-    ];
-    words.extend(["--seed".to_owned(), format!("{:016x}", run.seed), "--only".into(), id.to_owned()]);
-    if facts.judging.profile == ProfileArg::Reference {
-        words.extend(["--profile".to_owned(), "reference".into()]);
+/// What would decide an undecided requirement: the option, and why.
+fn open(facts: &Facts<'_>, row: &Requirement, why: &Why) -> (Option<String>, Option<String>) {
+    let provocation = row.script().into_iter().flat_map(|script| script.needs).find_map(|need| match need {
+        Need::Provocation(name) => facts.suite.provocations.iter().find(|known| known.name == *name),
+        _ => None,
+    });
+    match (why, provocation) {
+        (Why::NotProvoked(_), Some(known)) if !facts.run.provocations.contains_key(known.name) => {
+            let says = format!("where the file says of `{}`: {}", known.name, known.says);
+            (Some("--provoke FILE".to_owned()), Some(says))
+        }
+        (Why::NotExercised(group), _) => {
+            let known = facts.suite.exercises.iter().find(|known| known.name == *group);
+            let says = known.map_or("it may have effects", |known| known.says);
+            (Some(format!("--exercise {group}")), Some(says.to_owned()))
+        }
+        (Why::CutShort(cause), _) => {
+            let cut = facts.excerpts.cuts.iter().find(|cut| cut.recorded == *cause);
+            (None, Some(cut.map_or(cause, |cut| &cut.actual).clone()))
+        }
+        _ => (None, Some(why.to_string())),
     }
-    words.push("--".to_owned());
-    words.extend(run.argv.iter().cloned());
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+}
+
+/// Every reason for which requirements were cut short, once.
+fn causes(facts: &Facts<'_>) -> Vec<reports::Cause> {
+    let faults: Vec<String> = faults(facts.judged).collect();
+    let mut causes: Vec<(&str, Vec<&'static Requirement>)> = Vec::new();
+    let mut lost = Vec::new();
+    for (row, verdict) in &facts.judged.verdicts {
+        let Verdict::Undecided(Why::CutShort(cause)) = verdict else { continue };
+        let recorded = facts.excerpts.cuts.iter().any(|cut| cut.recorded == *cause);
+        match causes.iter_mut().find(|(known, _)| known == cause) {
+            Some((_, rows)) => rows.push(row),
+            // What no recording says is missing because a recording is faulty, if one is.
+            None if !recorded && !faults.is_empty() => lost.push(row.id.to_owned()),
+            None => causes.push((cause, vec![row])),
+        }
+    }
+    let faulty = reports::Cause { cuts: lost, ..unexplained(faults.join("; ")) };
+    let faulty = (!faults.is_empty()).then_some(faulty);
+    let cut = causes.into_iter().map(|(cause, rows)| self::cause(facts, cause, &rows));
+    faulty.into_iter().chain(cut).collect()
+}
+
+fn cause(facts: &Facts<'_>, cause: &str, rows: &[&'static Requirement]) -> reports::Cause {
+    let cut = facts.excerpts.cuts.iter().find(|cut| cut.recorded == cause);
+    let played = |row: &&&Requirement| {
+        row.script().is_some_and(|script| cut.is_some_and(|cut| cut.script == script.name))
+    };
+    let again = rows.iter().find(played).or(rows.first()).map(|row| again(facts, row, None));
+    let cuts = rows.iter().map(|row| row.id.to_owned()).collect();
+    let mut told = reports::Cause { again, cuts, ..unexplained(cause.to_owned()) };
+    let Some(cut) = cut else { return told };
+    told.script = Some(cut.script.clone());
+    told.actual.clone_from(&cut.actual);
+    told.at = Some(reports::Location { process: name(facts.judged, cut.at.process), event: cut.at.event });
+    told.frames.clone_from(&cut.frames);
+    told.hint = hint(cut).map(str::to_owned);
+    // How long a target may take is mostly for us to say, so a slow one is at fault nowhere.
+    told.fault = matches!(cut.how, How::Ended | How::Said).then_some(reports::Fault::Target);
+    if let Some(awaited) = &cut.awaited {
+        let what = if cut.how == How::Said { "a result for" } else { "an answer to" };
+        told.expected = Some(format!("{what} {}", awaited.name()));
+        told.cites = awaited.method.as_deref().map(|method| answer_cites(facts, method)).unwrap_or_default();
+    }
+    told
+}
+
+fn unexplained(actual: String) -> reports::Cause {
+    reports::Cause {
+        script: None,
+        expected: None,
+        actual,
+        cites: Vec::new(),
+        at: None,
+        frames: Vec::new(),
+        fault: None,
+        hint: None,
+        again: None,
+        cuts: Vec::new(),
+    }
+}
+
+/// Where it stands what a method is answered with: the section about its class, and the definition of its result.
+fn answer_cites(facts: &Facts<'_>, method: &str) -> Vec<reports::Cite> {
+    let Some(method) = facts.contract.method(method) else { return Vec::new() };
+    let section = facts.suite.requirements.iter().find_map(|row| {
+        let about = row.id.split('/').nth(1).is_some_and(|section| section.starts_with(&method.class));
+        row.cites.iter().find(|cite| about && matches!(cite, Cite::Seed(..)))
+    });
+    let result = method.result.as_ref().map(|name| reports::Cite {
+        kind: reports::CiteKind::Schema,
+        section: format!("/$defs/{name}"),
+        english: None,
+    });
+    section.map(cite).into_iter().chain(result).collect()
+}
+
+/// What to look at first.
+fn hint(cut: &Cut) -> Option<&'static str> {
+    match (cut.how, cut.heard) {
+        (_, Heard::Echo) => Some("the command: it repeats what it reads, so it may not be the guest itself"),
+        (How::TimedOut | How::Ended | How::Said, Heard::Noise) => Some(
+            "what it writes to standard output: frames only, one a line; logs and banners belong on standard error",
+        ),
+        (How::TimedOut, Heard::Nothing) => Some(
+            "whether the command is the guest's, reads standard input, and flushes its output after every frame: \
+             not one byte came",
+        ),
+        (How::TimedOut, Heard::Frames) => Some(
+            "what it does with the request: it wrote frames, but not this answer. Is it only slow? Then give it \
+             more time with --answer-timeout",
+        ),
+        (How::Ended, Heard::Nothing) => Some(
+            "its standard error, and whether the command is right: it ended before it said anything. A guest runs \
+             until it is told to shut down, or until its input ends",
+        ),
+        (How::Ended, Heard::Frames) => Some("its standard error: it ended while an answer was awaited"),
+        (How::Said, Heard::Frames) => Some("the message of that error: the guest says why it cannot go on"),
+        (How::Said, Heard::Nothing) | (How::Other, _) => None,
+    }
+}
+
+/// The command that shows one requirement again, as it showed in `script`. Files that the run was given are named in
+/// capitals.
+fn again(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> String {
+    let run = facts.run;
+    let seed = format!("{:016x}", run.seed);
+    let mut words =
+        vec!["sidecert", "check", "guest", "--suite", facts.suite.name, "--seed", &seed, "--only", row.id];
+    words.extend(played_by(facts, row, script).into_iter().flat_map(|id| ["--only", id]));
+    if facts.judging.profile == ProfileArg::Reference {
+        words.extend(["--profile", "reference"]);
+    }
+    for (given, option) in [
+        (run.contract.is_some(), ["--contract", "CONTRACT.json"]),
+        (run.manifest.is_some(), ["--manifest", "MANIFEST.json"]),
+        (!run.provocations.is_empty(), ["--provoke", "PROVOCATIONS.toml"]),
+    ] {
+        words.extend(option.into_iter().filter(|_| given));
+    }
+    let exercised = run.exercised.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+    if !exercised.is_empty() {
+        words.extend(["--exercise", &exercised]);
+    }
+    words.push("--");
+    words.extend(run.argv.iter().map(String::as_str));
     // Only a NUL byte cannot be quoted, and no argument can hold one.
     shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
+}
+
+/// What must be selected as well so that `script` is played: a rule can be broken in any script.
+fn played_by(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> Option<&'static str> {
+    let ends = [facts.suite.opening.name, facts.suite.closing.name];
+    let own = row.script().map(|script| script.name);
+    let script = script.filter(|script| own != Some(*script) && !ends.contains(script))?;
+    let rows = facts.judged.verdicts.iter().map(|(row, _)| row);
+    let mut others = rows.filter(|row| row.script().is_some_and(|its| its.name == script));
+    others.next().map(|row| row.id)
 }
 
 fn cite(cite: &Cite) -> reports::Cite {
@@ -225,7 +374,7 @@ fn reason(why: &Why) -> reports::Why {
     }
 }
 
-fn process(process: &ProcessEnd) -> reports::Process {
+fn process(process: &ProcessEnd, killed: bool) -> reports::Process {
     let ended = match process.end {
         Some(End::Done) => "in order",
         Some(End::Cut) => "cut short",
@@ -236,131 +385,11 @@ fn process(process: &ProcessEnd) -> reports::Process {
         name: process.name.clone(),
         scripts: process.scripts.clone(),
         ended: ended.to_owned(),
-        exit: process.exited.map(exited),
+        exit: process
+            .exited
+            .map(words::exited)
+            .map(|exit| if killed { format!("{exit}, from sidecert") } else { exit }),
         left: process.left.iter().map(|left| format!("{} (process {})", left.name, left.pid)).collect(),
         stderr_tail: safe::tail(process.stderr.as_bytes(), STDERR_BYTES),
-    }
-}
-
-fn exited(exited: Exited) -> String {
-    match exited {
-        Exited::Code(code) => format!("code {code}"),
-        Exited::Signal(signal) => format!("signal {signal}"),
-        Exited::Unknown => "unknown".to_owned(),
-    }
-}
-
-/// One line of an excerpt.
-pub(crate) fn frame(number: u64, event: &Event<'_>, target: Side) -> reports::Frame {
-    let mut shown = reports::Frame {
-        event: number,
-        micros: event.t,
-        from: reports::Origin::Event,
-        target: false,
-        label: None,
-        text: String::new(),
-        bytes: 0,
-        marked: false,
-    };
-    let from = |side: Side| match side {
-        Side::Host => reports::Origin::Host,
-        Side::Guest => reports::Origin::Guest,
-    };
-    let seconds = |micros: u64| format!("{} ms", micros / 1_000);
-    match &event.kind {
-        Kind::Frame(frame) => {
-            shown.from = from(frame.from);
-            shown.target = frame.from == target;
-            shown.label = match (&frame.label, &frame.departs) {
-                (_, Some(departs)) => Some(format!("wrong on purpose: {departs}")),
-                (Some(label), None) => Some(label.to_string()),
-                (None, None) => said(&frame.payload),
-            };
-            (shown.text, shown.bytes) = preview(&frame.payload);
-        }
-        Kind::Oversize { from: side, head, seen } => {
-            shown.from = from(*side);
-            shown.target = *side == target;
-            shown.label = Some("longer than the limit".to_owned());
-            shown.text = safe::preview(head, PREVIEW_BYTES);
-            shown.bytes = *seen;
-        }
-        Kind::Tail { from: side, payload } => {
-            shown.from = from(*side);
-            shown.target = *side == target;
-            shown.label = Some("not ended by a line feed".to_owned());
-            (shown.text, shown.bytes) = preview(payload);
-        }
-        other => shown.text = happened(other, seconds),
-    }
-    shown
-}
-
-fn happened(kind: &Kind<'_>, time: impl Fn(u64) -> String) -> String {
-    let named = |label: &Option<std::borrow::Cow<'_, str>>| {
-        label.as_ref().map(|label| format!(" {label}")).unwrap_or_default()
-    };
-    match kind {
-        Kind::Wrote { label, parts } if parts.is_empty() => format!("all of{} was accepted", named(label)),
-        Kind::Wrote { label, parts } => {
-            format!("all of{} was accepted, in {} parts", named(label), parts.len())
-        }
-        Kind::Blocked { bytes } => format!("it had not read the last {bytes} bytes"),
-        Kind::Broken => "it takes no more bytes".to_owned(),
-        Kind::Closed { from } => format!("the {from} closed its end"),
-        Kind::Exited(how) => format!("it ended: {}", exited(*how)),
-        Kind::Killed => "it was killed".to_owned(),
-        Kind::Left(left) => format!("it left {} running", left.name),
-        Kind::Stderr { text, .. } => {
-            format!("standard error: {}", safe::preview(text.as_bytes(), PREVIEW_BYTES))
-        }
-        Kind::Waited { wait, label, took, .. } => {
-            format!("waited {} for {}{}", time(*took), awaited(*wait), named(label))
-        }
-        Kind::TimedOut { wait, label, within } => {
-            format!("waited {} in vain for {}{}", time(*within), awaited(*wait), named(label))
-        }
-        Kind::Starved { late } => format!("we ourselves were not running for {}", time(*late)),
-        Kind::Begin { script } => format!("the script {script} begins"),
-        Kind::Ended { script, cut: None } => format!("the script {script} ends"),
-        Kind::Ended { script, cut: Some(cut) } => format!("the script {script} is cut short: {cut}"),
-        Kind::Unknown(line) => safe::preview(line.as_bytes(), PREVIEW_BYTES),
-        Kind::Frame(_) | Kind::Oversize { .. } | Kind::Tail { .. } => String::new(),
-    }
-}
-
-fn preview(payload: &Payload<'_>) -> (String, u64) {
-    let text = match payload {
-        Payload::Fill { head, byte, count, tail } => {
-            format!("{head}{}… ({count} times)…{tail}", char::from(*byte))
-        }
-        other => safe::preview(&other.bytes(), PREVIEW_BYTES),
-    };
-    (text, payload.len())
-}
-
-/// What a frame is, in a few words.
-fn said(payload: &Payload<'_>) -> Option<String> {
-    let Payload::Json(text) = payload else { return None };
-    let tape = Tape::scan(text.as_bytes()).ok()?;
-    let told = match rpc::classify(tape.root()) {
-        Ok(Envelope::Request { id, method, .. }) => format!("request {id}, {method}"),
-        Ok(Envelope::Notification { method, .. }) => format!("notification {method}"),
-        Ok(Envelope::Response { id, outcome: Outcome::Result(_) }) => format!("result for {id}"),
-        Ok(Envelope::Response { id, outcome: Outcome::Error { code, .. } }) => {
-            format!("error {code} for {id}")
-        }
-        Err(fault) => format!("no frame: {fault}"),
-    };
-    Some(safe::preview(told.as_bytes(), LABEL_BYTES))
-}
-
-fn awaited(wait: Wait) -> &'static str {
-    match wait {
-        Wait::Start => "the first answer,",
-        Wait::Answer => "the answer to",
-        Wait::Fence => "the answer to a fence",
-        Wait::Quiet => "silence",
-        Wait::Exit => "the end of the process",
     }
 }

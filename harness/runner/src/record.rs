@@ -69,6 +69,14 @@ pub struct Order<'a> {
     pub folder: &'a Path,
     /// The user's wish to stop.
     pub stop: watch::Receiver<Stop>,
+    /// Who is shown what is recorded, while it is.
+    pub watch: Option<&'a dyn Watch>,
+}
+
+/// Follows a run. Called from the thread that plays a process, so it had better be quick.
+pub trait Watch: fmt::Debug + Sync {
+    /// These whole lines were added to the recording of a process.
+    fn recorded(&self, process: &str, text: &[u8]);
 }
 
 /// What stopped us.
@@ -372,7 +380,9 @@ fn play(
         bytes: 0,
         digest: Digest::default(),
         judge: (tours > 1).then(|| judge(order, task)),
+        watch: order.watch.map(|watch| (watch, task.name.as_str())),
     };
+    let drained_at = if order.watch.is_some() { 1 } else { RECORD_BYTES };
     let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
     if let Some(missed) = &task.again {
         budget.answer_most = second_time(&budget, missed.within);
@@ -388,7 +398,7 @@ fn play(
     let driven =
         drive_here(&mut play, Links::guest(process), order.stop.clone(), &mut |play: &mut Play<'_>| {
             turned(play);
-            if play.record().len() >= RECORD_BYTES { sink.drain(play.record()) } else { Ok(()) }
+            if play.record().len() >= drained_at { sink.drain(play.record()) } else { Ok(()) }
         });
     match driven {
         Ok(_) => {}
@@ -431,6 +441,7 @@ struct Sink<'o> {
     bytes: u64,
     digest: Digest,
     judge: Option<Judge<'o>>,
+    watch: Option<(&'o dyn Watch, &'o str)>,
 }
 
 impl Sink<'_> {
@@ -440,6 +451,9 @@ impl Sink<'_> {
         self.digest.update(text);
         if let Some(judge) = &mut self.judge {
             judge.read(text);
+        }
+        if let Some((watch, process)) = self.watch {
+            watch.recorded(process, text);
         }
         text.clear();
         Ok(())

@@ -1,12 +1,12 @@
 //! Whatever a target says, it commands neither the terminal nor the CI runner, and tells no secret.
 
 use sidecert_reports::terminal::{Detail, Style, render};
-use sidecert_reports::{Report, json, safe};
+use sidecert_reports::{Report, json, junit, markdown, safe};
 
 use crate::samples;
 
 /// What hostile texts are made of. `MARK` shows where the text of the target is.
-const PIECES: [&str; 34] = [
+const PIECES: [&str; 50] = [
     "\n",
     "\r",
     "\t",
@@ -41,13 +41,29 @@ const PIECES: [&str; 34] = [
     "传输",
     "{\"id\":1}",
     "e\u{301}😀",
+    "\u{fffe}\u{ffff}",
+    "]]>",
+    "<!--",
+    "</details><script>",
+    "</code>",
+    "&amp;&#60;",
+    "`",
+    "```\n",
+    "|",
+    "[x](http://example.com)",
+    "![x](y)",
+    "http://www.example.com",
+    "*a* _b_ ~~c~~",
+    "@somebody #1",
+    "\n# heading\n",
+    "- item",
 ];
-const MARK: char = '¤';
+pub(crate) const MARK: char = '¤';
 /// The codes of our own; they always stand in pairs with the first of them.
 const CODES: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;32m", "\x1b[1;31m", "\x1b[1;33m"];
 
 /// A fixed sequence of texts: each piece alone, then mixtures of all lengths.
-fn texts() -> impl Iterator<Item = String> {
+pub(crate) fn texts() -> impl Iterator<Item = String> {
     let mut state = 1_u32;
     let mut next = move |below: usize| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -90,6 +106,8 @@ fn no_text_of_a_target_acts() {
         let once = safe::escape(&text).into_owned();
         assert_eq!(safe::escape(&once), once, "escaping twice is escaping once");
         check(&format!("| {once}"));
+        check(&junit::render(&report));
+        check(&markdown::render(&report));
         let stored = json::render(&report);
         check(&stored);
         assert_eq!(json::read(&stored).expect("our own report"), report);
@@ -127,6 +145,8 @@ fn secrets_are_masked_everywhere() {
         assert_eq!(report.outcome.says, "<****>");
         for shown in [
             json::render(&report),
+            junit::render(&report),
+            markdown::render(&report),
             render(&report, Style { color: false, width: 9999, detail: Detail::Verbose }),
         ] {
             assert!(!shown.contains("hunter") && !shown.contains("HVudGVy"), "{shown}");

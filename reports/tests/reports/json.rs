@@ -105,7 +105,7 @@ fn other_documents_are_refused_by_name() {
         ("[1", "not a JSON object: EOF while parsing a list at line 1 column 2"),
         (
             r#"{"format":"sidecert-report","version":1,"\u001b[2J":0}"#,
-            r"not a valid report of version 1: unknown field `\x1b[2J`, expected one of",
+            r"not a valid report of version 1: unknown field `\u{1b}[2J`, expected one of",
         ),
     ] {
         let error = read(text).expect_err(text).to_string();

@@ -2,5 +2,7 @@
 
 mod hostile;
 mod json;
+mod junit;
+mod markdown;
 mod samples;
 mod terminal;

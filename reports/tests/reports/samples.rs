@@ -1,9 +1,9 @@
 //! Reports as a run would make them, in the situations that a reader meets.
 
 use sidecert_reports::{
-    Basis, Cite, CiteKind, Contract, Counts, Environment, Fault, Format, Frame, Level, Location, Origin,
-    Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Target, Tool, Verdict, Wait, WaitFor,
-    Why,
+    Basis, Cause, Cite, CiteKind, Contract, Counts, Environment, Fault, Format, Frame, Level, Location,
+    Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Target, Tool, Verdict, Wait,
+    WaitFor, Why,
 };
 
 /// A run over a conforming guest.
@@ -88,6 +88,21 @@ pub(crate) fn cut_short() -> Report {
         cause: Some(cause.to_owned()),
         interrupted: false,
     };
+    report.causes = vec![Cause {
+        script: Some("handshake".to_owned()),
+        expected: Some("an answer to extension/initialize".to_owned()),
+        actual: cause.to_owned(),
+        cites: seed("生命周期", "Lifecycle"),
+        at: Some(Location { process: "001-handshake".to_owned(), event: 2 }),
+        frames: vec![
+            frame(1, 310, Origin::Host, Some("request 1, extension/initialize"), r#"{"jsonrpc":"2.0","id":1,"method":"extension/initialize","params":{}}"#, false),
+            frame(2, 48_004, Origin::Event, None, "the process exited with code 1", true),
+        ],
+        fault: Some(Fault::Target),
+        hint: Some("the end of its standard error, below".to_owned()),
+        again: Some("sidecert check guest --suite reasonix-v1 --seed 7f3a9c --only reasonix/transport/one-frame-per-line -- python3 guest.py --stdio".to_owned()),
+        cuts: report.requirements[..3].iter().map(|row| row.id.clone()).collect(),
+    }];
     report.processes = vec![Process {
         name: "001-handshake".to_owned(),
         scripts: vec!["handshake".to_owned()],
@@ -124,7 +139,7 @@ pub(crate) fn warnings_and_undecided() -> Report {
         ),
         ("reasonix/errors/panic-is-internal-error", Why::NotProvoked, "the provocation `panic`"),
         ("reasonix/transport/frame-never-too-long", Why::NotProvoked, "the provocation `large`"),
-        ("reasonix/ui/prompt-answered-once", Why::NotExercised, "`--exercise prompts`"),
+        ("reasonix/ui/prompt-answered-once", Why::NotExercised, "it asks the user something"),
         ("reasonix/security/no-open-files-inherited", Why::NotMeasured, "needs /proc"),
         ("reasonix/interception/order-of-plugins", Why::OutOfReach, "the driver `none:` sends no prompts"),
         ("reasonix/stability/reserved-names", Why::NotSelected, "not in `--only 'reasonix/lifecycle/*'`"),
@@ -137,6 +152,21 @@ pub(crate) fn warnings_and_undecided() -> Report {
     for (id, why, says) in open {
         report.requirements.push(undecided(id, "Something that is of no matter here.", why, says));
     }
+    for row in report.requirements.iter_mut().filter(|row| row.why == Some(Why::NotExercised)) {
+        row.option = Some("--exercise prompts".to_owned());
+    }
+    report.causes = vec![Cause {
+        script: None,
+        expected: None,
+        actual: "the target exited during stream-cancelled".to_owned(),
+        cites: vec![],
+        at: None,
+        frames: vec![],
+        fault: None,
+        hint: None,
+        again: None,
+        cuts: vec!["reasonix/lifecycle/shutdown-answered".to_owned()],
+    }];
     report.profile = Profile::Reference;
     report.strict = true;
     report.ours = vec![OwnFrame {
@@ -172,6 +202,18 @@ pub(crate) fn said_by_a_target(text: &str) -> Report {
     report.target.argv.push(text.to_owned());
     report.outcome.cause = Some(text.to_owned());
     text.clone_into(&mut report.outcome.says);
+    report.causes = vec![Cause {
+        script: Some(text.to_owned()),
+        expected: Some(text.to_owned()),
+        actual: text.to_owned(),
+        cites: vec![],
+        at: Some(Location { process: text.to_owned(), event: 1 }),
+        frames: vec![frame(1, 0, Origin::Event, Some(text), text, true)],
+        fault: None,
+        hint: Some(text.to_owned()),
+        again: Some(text.to_owned()),
+        cuts: vec![],
+    }];
     report.ours = vec![OwnFrame { process: text.to_owned(), event: 1, says: text.to_owned() }];
     report.waits[0].label = Some(text.to_owned());
     for process in &mut report.processes {
@@ -233,6 +275,7 @@ fn passed(id: &str, text: &str, cites: Vec<Cite>) -> Requirement {
         verdict: Verdict::Pass,
         why: None,
         says: None,
+        option: None,
         text: text.to_owned(),
         cites,
         expected: None,
@@ -288,6 +331,7 @@ fn finished(requirements: Vec<Requirement>) -> Report {
         },
         counts: Counts::of(&requirements),
         requirements,
+        causes: vec![],
         ours: vec![],
         waits: vec![
             Wait {

@@ -17,13 +17,15 @@ use sidecert_proto::run::{self, Run};
 use sidecert_proto::script::Setting;
 use sidecert_proto::suite::Suite;
 use sidecert_runner::budget::IDLE_MOST;
-use sidecert_runner::record::{Order, RecordFault, record};
+use sidecert_runner::record::{Order, RecordFault, Watch, record};
 use sidecert_runner::{Spawn, Stop, stop};
 use tempfile::TempDir;
 
 use crate::args::CheckArgs;
 use crate::commands::judge;
 use crate::exit::{self, Fault};
+use crate::progress::Progress;
+use crate::trace::Trace;
 use crate::{environment, output, provoke, select};
 
 /// How many processes run at once unless the user says: more would only wait for processors.
@@ -94,6 +96,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
             && row.holds.facts.iter().all(|fact| contract.has(*fact))
     });
     let scripts = suite.scripts(rows);
+    let watch = watch(args, suite.processes(&scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
         suite,
         setting,
@@ -106,8 +109,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
         spawn: &spawn,
         folder: folder.path(),
         stop: listening.clone(),
+        watch: watch.as_deref(),
     };
     let (recordings, recorded) = record(&order);
+    // The report follows on the same terminal.
+    drop(watch);
     run.processes = recordings;
     folder.write(&run)?;
     let forced = match recorded {
@@ -127,6 +133,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
     let code = judge::report(folder.path(), &run, suite, &args.judging, &selected, forced, &args.env)?;
     folder.keep_if(code != exit::OK);
     Ok(code)
+}
+
+/// What people are shown while so many scripts are played.
+fn watch(args: &CheckArgs, scripts: usize) -> Option<Box<dyn Watch>> {
+    if args.trace {
+        return Some(Box::new(Trace::new(&environment::secrets(&args.env))));
+    }
+    let progress = if args.judging.quiet { None } else { Progress::on_terminal(scripts) };
+    progress.map(|progress| Box::new(progress) as Box<dyn Watch>)
 }
 
 fn command(args: &CheckArgs) -> Result<Vec<OsString>, Fault> {

@@ -1,6 +1,6 @@
 //! `judge`: a recorded run in, a report out. `check` records and then goes the same way; there is no other.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -8,26 +8,23 @@ use std::path::Path;
 use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::digest::Digest;
 use sidecert_proto::judge::{Judge, Judged, Outcome, RecordingFault};
+use sidecert_proto::machine::Exited;
 use sidecert_proto::reasonix;
 use sidecert_proto::run::{self, Run};
 use sidecert_proto::script::Setting;
 use sidecert_proto::suite::Suite;
-use sidecert_proto::transcript::{End, LINE_BYTES_MAX, Record};
-use sidecert_proto::verdict::{At, Verdict};
-use sidecert_proto::wire::{Deframer, Line};
+use sidecert_proto::transcript::End;
+use sidecert_proto::verdict::{At, Verdict, Why};
 use sidecert_reports::terminal::Detail;
-use sidecert_reports::{Report, json, terminal};
+use sidecert_reports::{Report, json, junit, markdown, terminal};
 
 use crate::args::{JudgeArgs, Judging, ReportFormat};
+use crate::excerpts::Excerpts;
 use crate::exit::{self, Fault};
-use crate::report::{self, Excerpts};
-use crate::{environment, output, select};
+use crate::{environment, output, report, select};
 
 /// How much of a recording is read at once, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// How many events before and after a place an excerpt shows.
-const BEFORE: usize = 4;
-const AFTER: u64 = 2;
 
 /// Judges the run in a folder.
 pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
@@ -182,9 +179,7 @@ fn conclude(
         Outcome::Conforms => (exit::OK, "nothing that is demanded failed".to_owned()),
         Outcome::Failed(1) => (exit::FAILED, "one demanded requirement failed".to_owned()),
         Outcome::Failed(count) => (exit::FAILED, format!("{count} demanded requirements failed")),
-        Outcome::CutShort(count) => {
-            (exit::UNDECIDED, format!("nothing failed, but {count} of what is demanded could not be decided"))
-        }
+        Outcome::CutShort(demanded) => (exit::UNDECIDED, undecided(judged, demanded)),
         Outcome::Incomplete => {
             (exit::UNDECIDED, "nothing failed, but the recording is incomplete".to_owned())
         }
@@ -201,7 +196,19 @@ fn conclude(
     }
 }
 
-/// What stands around every place that a verdict names.
+/// How many were cut short, and for how many of them that decides the exit code.
+fn undecided(judged: &Judged, demanded: usize) -> String {
+    let cut = |verdict: &Verdict| matches!(verdict, Verdict::Undecided(Why::CutShort(_)));
+    let all = judged.verdicts.iter().filter(|(_, verdict)| cut(verdict)).count();
+    let were = if all == 1 { "1 requirement was" } else { &format!("{all} requirements were") };
+    if all == demanded {
+        format!("nothing failed, but {were} cut short that the specification demands")
+    } else {
+        format!("nothing failed, but {were} cut short, and the specification demands {demanded} of them")
+    }
+}
+
+/// What stands around every place that a verdict names, and where scripts were cut short.
 fn excerpts(folder: &Path, run: &Run, judged: &Judged) -> Result<Excerpts, Fault> {
     let mut wanted: BTreeSet<At> = BTreeSet::new();
     for (_, verdict) in &judged.verdicts {
@@ -209,67 +216,22 @@ fn excerpts(folder: &Path, run: &Run, judged: &Judged) -> Result<Excerpts, Fault
             wanted.insert(broken.at.clone());
         }
     }
-    let mut excerpts = Excerpts::new();
+    let mut excerpts = Excerpts::default();
     for (number, recording) in counting(run).enumerate() {
-        let places: Vec<u64> = wanted.iter().filter(|at| at.process == number).map(|at| at.event).collect();
-        if places.is_empty() {
+        let places: BTreeSet<u64> =
+            wanted.iter().filter(|at| at.process == number).map(|at| at.event).collect();
+        let in_order = judged.processes.get(number).is_some_and(|process| {
+            process.end == Some(End::Done) && !matches!(process.exited, Some(Exited::Signal(_)))
+        });
+        if places.is_empty() && in_order {
             continue;
         }
         let path = folder.join(recording.file());
         let fault = |error: io::Error| Fault::usage(format!("{}: {error}", path.display()));
         let mut file = regular(&path).map_err(fault)?;
-        let mut around =
-            Around { number, places: &places, event: 0, before: VecDeque::new(), excerpts: &mut excerpts };
-        let mut deframer = Deframer::new(LINE_BYTES_MAX);
-        let mut chunk = vec![0; CHUNK_BYTES];
-        let last = places.last().copied().unwrap_or_default() + AFTER;
-        loop {
-            let read = file.read(&mut chunk).map_err(fault)?;
-            if read == 0 || around.event > last {
-                break;
-            }
-            let mut lines = deframer.push(&chunk[..read]);
-            while let Some(line) = lines.next() {
-                if let Line::Whole(line) = line {
-                    around.line(line);
-                }
-            }
-        }
+        excerpts.read(number, places, &mut file).map_err(fault)?;
     }
     Ok(excerpts)
-}
-
-/// Gathers what stands around places of one recording.
-struct Around<'a> {
-    number: usize,
-    places: &'a [u64],
-    event: u64,
-    before: VecDeque<sidecert_reports::Frame>,
-    excerpts: &'a mut Excerpts,
-}
-
-impl Around<'_> {
-    fn line(&mut self, line: &[u8]) {
-        let Ok(Record::Event(event)) = sidecert_proto::transcript::read(line) else { return };
-        let frame = report::frame(self.event, &event, Side::Guest);
-        for place in self.places {
-            let at = At { process: self.number, event: *place };
-            if *place == self.event {
-                let mut frames: Vec<_> = self.before.iter().cloned().collect();
-                frames.push(sidecert_reports::Frame { marked: true, ..frame.clone() });
-                self.excerpts.insert(at, frames);
-            } else if (*place + 1..=*place + AFTER).contains(&self.event)
-                && let Some(frames) = self.excerpts.get_mut(&at)
-            {
-                frames.push(frame.clone());
-            }
-        }
-        if self.before.len() == BEFORE {
-            self.before.pop_front();
-        }
-        self.before.push_back(frame);
-        self.event += 1;
-    }
 }
 
 /// Writes every report that was asked for, and the one for people.
@@ -288,6 +250,8 @@ fn write(report: &Report, judging: &Judging) -> Result<(), Fault> {
     for to in &judging.report {
         let text = match to.format {
             ReportFormat::Json => json::render(report),
+            ReportFormat::Junit => junit::render(report),
+            ReportFormat::Markdown => markdown::render(report),
             ReportFormat::Terminal => {
                 terminal::render(report, terminal::Style { color: false, width, detail })
             }
