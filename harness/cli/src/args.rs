@@ -54,6 +54,8 @@ pub(crate) struct CheckArgs {
     pub(crate) suite: &'static Suite,
     #[command(flatten)]
     pub(crate) judging: Judging,
+    #[command(flatten)]
+    pub(crate) contract: ContractArg,
     /// The guest's manifest: it is offered exactly what that declares. Without it, it is offered everything.
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
@@ -104,6 +106,14 @@ pub(crate) struct CheckArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+/// What stands in the place of a contract that is built in.
+#[derive(Debug, Args)]
+pub(crate) struct ContractArg {
+    /// The schema in force, instead of the suite's: a JSON document of the published form, a fork's for example.
+    #[arg(long = "contract", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
 /// What decides a verdict, and where it is reported.
 #[derive(Debug, Args)]
 pub(crate) struct Judging {
@@ -141,6 +151,9 @@ pub(crate) struct Judging {
 pub(crate) struct JudgeArgs {
     #[command(flatten)]
     pub(crate) judging: Judging,
+    /// The schema that the run was recorded against, where neither this version nor the recording has it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<PathBuf>,
     /// The folder of a recorded run.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
@@ -154,6 +167,8 @@ pub(crate) enum MockSide {
         /// Of which suite.
         #[arg(long, value_parser = suite)]
         suite: &'static Suite,
+        #[command(flatten)]
+        contract: ContractArg,
         /// With this flaw; `sidecert list flaws` names them.
         #[arg(long, value_name = "NAME")]
         flaw: Option<String>,
@@ -168,6 +183,8 @@ pub(crate) struct ListArgs {
     /// Of this suite only.
     #[arg(long, value_parser = suite)]
     pub(crate) suite: Option<&'static Suite>,
+    #[command(flatten)]
+    pub(crate) contract: ContractArg,
     /// How to write it.
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     pub(crate) format: ListFormat,
@@ -175,6 +192,8 @@ pub(crate) struct ListArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum What {
+    /// What a target can be checked against.
+    Suites,
     /// What is checked.
     Requirements,
     /// What mocks can do wrong.

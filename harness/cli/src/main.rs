@@ -4,6 +4,7 @@
 
 mod args;
 mod commands;
+mod contract;
 mod environment;
 mod exit;
 mod output;
@@ -39,8 +40,8 @@ fn main() -> ExitCode {
     let ran = panic::catch_unwind(AssertUnwindSafe(|| match cli.command {
         Command::Check { target: CheckTarget::Guest(args) } => commands::check::run(&args),
         Command::Judge(args) => commands::judge::run(&args),
-        Command::Mock { side: MockSide::Guest { suite, flaw } } => {
-            commands::mock::run(suite, flaw.as_deref())
+        Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
+            commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())
         }
         Command::List(args) => commands::list::run(&args),
     }));

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use crate::args::CheckArgs;
 use crate::commands::judge;
 use crate::exit::{self, Fault};
-use crate::{environment, output, provoke, select};
+use crate::{contract, environment, output, provoke, select};
 
 /// How many processes run at once unless the user says: more would only wait for processors.
 const JOBS_MOST: usize = 4;
@@ -47,10 +47,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
     fs::create_dir(&workspace).map_err(|error| Fault::not_written("a temporary folder", &error))?;
     let folder = Folder::of(args.record.as_deref())?;
     let none = BTreeSet::new();
-    let contract = (suite.contract)();
+    let contract = contract::of(suite, args.contract.file.as_deref())?;
     let workspace_text = workspace.to_string_lossy().into_owned();
     let setting = Setting {
-        contract,
+        contract: &contract,
         manifest: manifest.as_deref(),
         declared: &none,
         provocations: &provocations,
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         suite: suite.name.to_owned(),
         contract_sha256: contract.hash(),
-        contract: None,
+        contract: contract::recorded(suite, &contract),
         manifest: manifest.clone(),
         provocations: provocations.clone(),
         exercised: exercised.clone(),
