@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use sidecert_proto::suite::Suite;
 use sidecert_proto::verdict::Profile;
 
 use crate::exit;
+use crate::select::did_you_mean;
 
 /// Says whether a guest or a host of a plugin protocol does what its specification asks: which requirements hold, which
 /// do not, where they are written, and which frames show it.
@@ -49,9 +51,11 @@ pub(crate) enum CheckTarget {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on the command line")]
 pub(crate) struct CheckArgs {
-    /// What to check against.
+    /// What to check against; `sidecert list suites` names all. Needed unless the file for --config says it.
     #[arg(long, value_parser = suite)]
-    pub(crate) suite: &'static Suite,
+    pub(crate) suite: Option<&'static Suite>,
+    #[command(flatten)]
+    pub(crate) configured: Configured,
     #[command(flatten)]
     pub(crate) judging: Judging,
     #[command(flatten)]
@@ -84,7 +88,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "CMD")]
     pub(crate) wrap: Option<String>,
     /// How many processes run at once.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// How long the guest may take for its first answer, 30s for example. By default 5 s without a single byte end it.
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -104,6 +108,23 @@ pub(crate) struct CheckArgs {
     /// The guest and its arguments, as they are: no shell reads them.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+    /// The provocations that a file for --config holds itself.
+    #[arg(skip)]
+    pub(crate) provocations: Option<BTreeMap<String, String>>,
+}
+
+/// Where the options come from that the command line leaves open.
+#[derive(Debug, Args)]
+pub(crate) struct Configured {
+    /// A file whose keys are the long options, and `target`, the command. By default sidecert.toml, if it is there.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Read no such file.
+    #[arg(long, conflicts_with_all = ["config", "use_table"])]
+    pub(crate) no_config: bool,
+    /// What [use.NAME] says in that file overrides the rest of it. By default ci where CI is set, and else local.
+    #[arg(long = "use", value_name = "NAME")]
+    pub(crate) use_table: Option<String>,
 }
 
 /// What stands in the place of a contract that is built in.
@@ -249,7 +270,7 @@ pub(crate) enum ReportFormat {
 fn suite(name: &str) -> Result<&'static Suite, String> {
     sidecert_cases::suite(name).ok_or_else(|| {
         let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
-        format!("there is {}", names.join(" and "))
+        format!("there is {}{}", names.join(" and "), did_you_mean(name, names.iter().copied()))
     })
 }
 
@@ -268,6 +289,11 @@ fn report(text: &str) -> Result<ReportTo, String> {
 
 fn seed(text: &str) -> Result<u64, String> {
     u64::from_str_radix(text, 16).map_err(|_| "a seed is up to 16 hexadecimal digits".to_owned())
+}
+
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    let jobs: usize = text.parse().map_err(|_| "it is a whole number".to_owned())?;
+    NonZeroUsize::new(jobs).ok_or_else(|| "at least one process must run".to_owned())
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
