@@ -5,6 +5,7 @@
 
 mod page;
 mod paint;
+mod sheet;
 mod wrap;
 
 use crate::report::{
@@ -12,6 +13,8 @@ use crate::report::{
     Verdict, WaitFor, Why,
 };
 use crate::safe;
+pub use sheet::Sheet;
+
 use page::{Page, Row};
 use paint::Paint;
 use wrap::Breaks;
@@ -118,7 +121,7 @@ fn failures(page: &mut Page, report: &Report) {
             page.row(&Row::new("note", says));
         }
         difference(page, requirement);
-        excerpt(page, &requirement.frames);
+        excerpt(page, &requirement.frames, false);
         match requirement.fault {
             Some(Fault::Target) => page.row(&Row::new("at fault", "the target")),
             Some(Fault::Harness) => {
@@ -184,8 +187,9 @@ fn cited(cite: &Cite) -> String {
     }
 }
 
-/// What was on the wire: one line for what a frame is, and one for its text; all of it for the one that matters.
-fn excerpt(page: &mut Page, frames: &[Frame]) {
+/// What was on the wire: one line for what a frame is, and one for its text; all of it for the one that matters, or
+/// for each.
+fn excerpt(page: &mut Page, frames: &[Frame], in_full: bool) {
     let Some(first) = frames.first() else { return };
     page.empty_row();
     for frame in frames {
@@ -213,7 +217,7 @@ fn excerpt(page: &mut Page, frames: &[Frame]) {
         let head = format!("{time} {arrow} {kind}, {} bytes", frame.bytes);
         page.row(&Row::new(&label, &head).painted(paint).hanging(text_column));
         let text = Row::new("", &frame.text).broken(Breaks::Anywhere).indented(text_column);
-        page.row(&if frame.marked { text.painted(paint) } else { text.in_one_line() });
+        page.row(&if frame.marked || in_full { text.painted(paint) } else { text.in_one_line() });
     }
     page.empty_row();
 }

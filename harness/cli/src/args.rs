@@ -37,6 +37,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         side: MockSide,
     },
+    /// Explain one requirement: what it asks and why, how it is checked, what keeps it and what breaks it.
+    Explain(ExplainArgs),
     /// List what there is.
     List(ListArgs),
 }
@@ -194,6 +196,21 @@ pub(crate) enum MockSide {
         #[arg(long, value_name = "NAME")]
         flaw: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Which: an id, the end of one, or a pattern that only one matches.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// As this suite has it. By default the first suite that has it.
+    #[arg(long, value_parser = suite)]
+    pub(crate) suite: Option<&'static Suite>,
+    #[command(flatten)]
+    pub(crate) contract: ContractArg,
+    /// When to use colours.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Args)]

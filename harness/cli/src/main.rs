@@ -12,6 +12,7 @@ mod output;
 mod provoke;
 mod report;
 mod select;
+mod steps;
 
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
             commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())
         }
+        Command::Explain(args) => commands::explain::run(&args),
         Command::List(args) => commands::list::run(&args),
     }));
     match ran {
