@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use sidecert_cases::SUITES;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::verdict::Profile;
@@ -41,6 +42,12 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// List what there is.
     List(ListArgs),
+    /// Print a script with which a shell completes all this: `source <(sidecert completions bash)`.
+    Completions {
+        /// For which.
+        #[arg(value_enum)]
+        shell: Shell,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -68,10 +75,10 @@ pub(crate) struct CheckArgs {
     /// A TOML file whose `provoke` table says which frames make this guest do what no frame can order.
     #[arg(long, value_name = "FILE")]
     pub(crate) provoke: Option<PathBuf>,
-    /// Let us do what may have effects or cost money: streams, ui-actions, prompts, calls or all.
-    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', help = exercises())]
     pub(crate) exercise: Vec<String>,
-    /// Play every script in a process of its own.
+    /// Start the guest anew for every script. By default those that leave a connection whole share a process, and are
+    /// played again alone where anything but green shows: so this changes no verdict, only how often it is started.
     #[arg(long)]
     pub(crate) isolate: bool,
     /// Pass this variable on although it looks like a secret, or set it: NAME or NAME=VALUE.
@@ -129,6 +136,22 @@ pub(crate) struct Configured {
     pub(crate) use_table: Option<String>,
 }
 
+/// The help of `--exercise`: the groups of all suites, and what is done for each.
+fn exercises() -> String {
+    let mut groups: Vec<String> = Vec::new();
+    for exercise in SUITES.iter().flat_map(|suite| suite.exercises) {
+        let group = format!("{}: {}", exercise.name, exercise.says);
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    format!(
+        "Let us do what may have effects outside of the run or cost money, one group or several with commas between \
+         them. Without it, what needs that is undecided, and the report says so. {}",
+        groups.join("; ")
+    )
+}
+
 /// What stands in the place of a contract that is built in.
 #[derive(Debug, Args)]
 pub(crate) struct ContractArg {
@@ -152,7 +175,8 @@ pub(crate) struct Judging {
     /// specified: only the specification fails a target. reference: what the reference implementation does, too.
     #[arg(long, value_enum, default_value_t = ProfileArg::Specified)]
     pub(crate) profile: ProfileArg,
-    /// What should hold must hold.
+    /// Exit with 1 also where something only should hold, and does not. By default that is reported, and decides
+    /// nothing.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Write a report: json=PATH or terminal=PATH; - is standard output, and what people read then goes to standard error.

@@ -17,8 +17,9 @@ use sidecert_proto::run::{self, Run};
 use sidecert_proto::script::Setting;
 use sidecert_proto::suite::Suite;
 use sidecert_runner::record::{Order, RecordFault, record};
-use sidecert_runner::{Spawn, Stop, stop};
+use sidecert_runner::{Spawn, Stop};
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 use crate::args::CheckArgs;
 use crate::commands::judge;
@@ -28,8 +29,8 @@ use crate::{contract, environment, output, provoke, select};
 /// How many processes run at once unless the user says: more would only wait for processors.
 const JOBS_MOST: usize = 4;
 
-/// Checks a guest.
-pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
+/// Checks a guest; `listening` hears the user's wish to stop.
+pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
     let suite = args.suite.ok_or_else(|| {
         let names: Vec<&str> = sidecert_cases::SUITES.iter().map(|suite| suite.name).collect();
         Fault::usage(format!("no suite to check against: --suite is {}", names.join(" or ")))
@@ -96,7 +97,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
             && row.holds.facts.iter().all(|fact| contract.has(*fact))
     });
     let scripts = suite.scripts(rows);
-    let listening = stop::listen().map_err(|error| Fault { code: exit::OURS, says: error.to_string() })?;
     let order = Order {
         suite,
         setting,

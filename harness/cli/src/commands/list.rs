@@ -61,7 +61,7 @@ fn suite((suite, contract): &(&Suite, Contract)) -> Value {
     json!({
         "name": suite.name,
         "contract": contract.id,
-        "requirements": holding(suite, contract).count().to_string(),
+        "requirements": holding(suite, contract).count(),
         "title": suite.title,
     })
 }
@@ -147,6 +147,7 @@ fn table(columns: &[&str], rows: &[Value]) -> String {
     let cell = |row: &Value, column: &str| match &row[column] {
         Value::String(text) => text.clone(),
         Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        Value::Number(number) => number.to_string(),
         _ => String::new(),
     };
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|column| (*column).to_owned()).collect()];
