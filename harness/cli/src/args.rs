@@ -31,6 +31,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         target: CheckTarget,
     },
+    /// Write a conforming program to start from, and what checks it.
+    Init {
+        #[command(subcommand)]
+        side: InitSide,
+    },
     /// Judge a recorded run again.
     Judge(JudgeArgs),
     /// Be a conforming program, or a flawed one.
@@ -204,6 +209,29 @@ pub(crate) struct JudgeArgs {
     /// The folder of a recorded run.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InitSide {
+    /// Write a guest: a sidecar, a plugin, an app. Files that are there already are never overwritten.
+    #[command(visible_alias = "sidecar", visible_alias = "plugin")]
+    Guest(InitArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// In which language.
+    #[arg(long, value_enum)]
+    pub(crate) language: Language,
+    /// Where.
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    Python,
+    Node,
 }
 
 #[derive(Debug, Subcommand)]

@@ -23,7 +23,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use sidecert_runner::{Stop, stop};
 use tokio::sync::watch;
 
-use crate::args::{CheckArgs, CheckTarget, Cli, Command, MockSide};
+use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide};
 use crate::exit::Fault;
 
 fn main() -> ExitCode {
@@ -60,6 +60,7 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
         Command::Check { target: CheckTarget::Guest(args) } => {
             check(args, &matches, listening.unwrap_or_else(stop::listen))
         }
+        Command::Init { side: InitSide::Guest(args) } => commands::init::run(&args),
         Command::Judge(args) => commands::judge::run(&args),
         Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
             commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())
