@@ -23,10 +23,14 @@ fn words(text: &str) -> String {
     text.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn complete(suite: &str) {
+/// Checks the page of every requirement of `suite`, but for those that `but` has as well.
+fn complete(suite: &str, but: &[Value]) {
     let flaws = list("flaws", suite);
     for row in list("requirements", suite) {
         let id = row["id"].as_str().unwrap();
+        if but.iter().any(|known| known["id"] == id) {
+            continue;
+        }
         let text = explained(&[id, "--suite", suite]);
         let said = words(&text);
         assert!(text.starts_with(id) && said.contains(row["text"].as_str().unwrap()), "{id}: {text}");
@@ -53,12 +57,12 @@ fn complete(suite: &str) {
 
 #[test]
 fn every_requirement_of_v1_is_explained_in_full() {
-    complete("reasonix-v1");
+    complete("reasonix-v1", &[]);
 }
 
 #[test]
-fn every_requirement_of_v2_is_explained_in_full() {
-    complete("reasonix-v2");
+fn every_requirement_that_only_v2_has_is_explained_in_full() {
+    complete("reasonix-v2", &list("requirements", "reasonix-v1"));
 }
 
 #[test]
