@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use support::program;
 use tempfile::TempDir;
 
-const LANGUAGES: [(&str, &str, &str); 2] = [("python", "python3", "guest.py"), ("node", "node", "guest.mjs")];
+const LANGUAGES: [(&str, &str, &str); 2] = [("python", "python3", "py"), ("node", "node", "mjs")];
 
 /// Runs `sidecert` in a folder, outside of any CI.
 fn run(folder: &Path, words: &[&str]) -> Output {
@@ -40,14 +40,16 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
 
 #[test]
 fn what_is_written_passes_its_own_check() {
-    for (language, interpreter, guest) in LANGUAGES {
+    for (language, interpreter, extension) in LANGUAGES {
         let folder = TempDir::new().unwrap();
         let output = init(folder.path(), language, &["a guest"]);
         let told = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(0), "{language}: {}", String::from_utf8_lossy(&output.stderr));
         assert!(told.contains("cd 'a guest'") && told.contains("sidecert check guest"), "{told}");
         let folder = folder.path().join("a guest");
-        let expected = [guest, "reasonix-plugin.json", "sidecert.toml", ".github/workflows/sidecert.yml"];
+        let (guest, protocol) = (format!("guest.{extension}"), format!("reasonix.{extension}"));
+        let expected =
+            [&guest, &protocol, "reasonix-plugin.json", "sidecert.toml", ".github/workflows/sidecert.yml"];
         assert_eq!(files(&folder), expected.iter().map(|name| folder.join(name)).collect(), "{language}");
         for name in expected {
             assert!(told.contains(&format!("wrote a guest/{name}\n")), "{language}: {name}: {told}");
@@ -73,7 +75,9 @@ fn here_is_the_default_and_needs_no_way_there() {
 
 #[test]
 fn what_is_there_stays_and_then_nothing_is_written() {
-    for name in ["guest.py", "reasonix-plugin.json", "sidecert.toml", ".github/workflows/sidecert.yml"] {
+    for name in
+        ["guest.py", "reasonix.py", "reasonix-plugin.json", "sidecert.toml", ".github/workflows/sidecert.yml"]
+    {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

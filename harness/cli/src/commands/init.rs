@@ -10,34 +10,37 @@ use crate::args::{InitArgs, Language};
 use crate::exit::{self, Fault};
 use crate::output;
 
-/// The files of a starter: where each goes, and what stands in it.
-type Starter = [(&'static str, &'static str); 4];
-
-/// Where the guest stands among them.
-const GUEST: usize = 0;
+/// The files of a starter: where each goes, and what stands in it. The first one is the author's to change.
+type Starter = &'static [(&'static str, &'static str)];
 
 macro_rules! starter {
-    ($language:literal, $guest:literal) => {
-        [
-            ($guest, include_str!(concat!("../../starter/", $language, "/", $guest))),
-            (
-                "reasonix-plugin.json",
-                include_str!(concat!("../../starter/", $language, "/reasonix-plugin.json")),
-            ),
-            ("sidecert.toml", include_str!(concat!("../../starter/", $language, "/sidecert.toml"))),
-            (".github/workflows/sidecert.yml", include_str!(concat!("../../starter/", $language, "/ci.yml"))),
-        ]
+    ($folder:literal, $($path:literal from $file:literal),+) => {
+        &[$(($path, include_str!(concat!("../../starter/", $folder, "/", $file)))),+]
     };
 }
 
-static PYTHON: Starter = starter!("python", "guest.py");
-static NODE: Starter = starter!("node", "guest.mjs");
+static PYTHON: Starter = starter!(
+    "python",
+    "guest.py" from "guest.py",
+    "reasonix.py" from "reasonix.py",
+    "reasonix-plugin.json" from "reasonix-plugin.json",
+    "sidecert.toml" from "sidecert.toml",
+    ".github/workflows/sidecert.yml" from "ci.yml"
+);
+static NODE: Starter = starter!(
+    "node",
+    "guest.mjs" from "guest.mjs",
+    "reasonix.mjs" from "reasonix.mjs",
+    "reasonix-plugin.json" from "reasonix-plugin.json",
+    "sidecert.toml" from "sidecert.toml",
+    ".github/workflows/sidecert.yml" from "ci.yml"
+);
 
 /// Writes the starter of a language, and says what to do with it.
 pub(crate) fn run(args: &InitArgs) -> Result<u8, Fault> {
     let starter = match args.language {
-        Language::Python => &PYTHON,
-        Language::Node => &NODE,
+        Language::Python => PYTHON,
+        Language::Node => NODE,
     };
     for (name, _) in starter {
         let path = args.folder.join(name);
@@ -76,12 +79,12 @@ fn write(path: &Path, text: &str, written: &mut Vec<PathBuf>) -> io::Result<()> 
     file.write_all(text.as_bytes())
 }
 
-fn advice(folder: &Path, starter: &Starter) -> String {
+fn advice(folder: &Path, starter: Starter) -> String {
     let mut text = String::new();
     for (name, _) in starter {
         text += &format!("wrote {}\n", folder.join(name).display());
     }
-    let guest = starter[GUEST].0;
+    let guest = starter.first().map_or("it", |(name, _)| name);
     text += "\nNow:\n";
     if folder != Path::new(".") {
         text += &format!("  cd {}\n", quoted(folder));
