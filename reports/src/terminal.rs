@@ -6,11 +6,14 @@
 mod blocks;
 mod page;
 mod paint;
+mod sheet;
 mod wrap;
 
 use crate::report::{Cause, Level, Process, Profile, Report, Requirement, Verdict, WaitFor, Why};
 use crate::safe;
 use blocks::milliseconds;
+pub use sheet::Sheet;
+
 use page::{Page, Row};
 use paint::Paint;
 use wrap::Breaks;

@@ -1,16 +1,19 @@
 //! The command line.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use sidecert_cases::SUITES;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::verdict::Profile;
 
 use crate::exit;
+use crate::select::did_you_mean;
 
 /// Says whether a guest or a host of a plugin protocol does what its specification asks: which requirements hold, which
 /// do not, where they are written, and which frames show it.
@@ -28,6 +31,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         target: CheckTarget,
     },
+    /// Write a conforming program to start from, and what checks it.
+    Init {
+        #[command(subcommand)]
+        side: InitSide,
+    },
     /// Judge a recorded run again.
     Judge(JudgeArgs),
     /// Be a conforming program, or a flawed one.
@@ -35,8 +43,16 @@ pub(crate) enum Command {
         #[command(subcommand)]
         side: MockSide,
     },
+    /// Explain one requirement: what it asks and why, how it is checked, what keeps it and what breaks it.
+    Explain(ExplainArgs),
     /// List what there is.
     List(ListArgs),
+    /// Print a script with which a shell completes all this: `source <(sidecert completions bash)`.
+    Completions {
+        /// For which.
+        #[arg(value_enum)]
+        shell: Shell,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -49,21 +65,25 @@ pub(crate) enum CheckTarget {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on the command line")]
 pub(crate) struct CheckArgs {
-    /// What to check against.
+    /// What to check against; `sidecert list suites` names all. Needed unless the file for --config says it.
     #[arg(long, value_parser = suite)]
-    pub(crate) suite: &'static Suite,
+    pub(crate) suite: Option<&'static Suite>,
+    #[command(flatten)]
+    pub(crate) configured: Configured,
     #[command(flatten)]
     pub(crate) judging: Judging,
+    #[command(flatten)]
+    pub(crate) contract: ContractArg,
     /// The guest's manifest: it is offered exactly what that declares. Without it, it is offered everything.
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
     /// A TOML file whose `provoke` table says which frames make this guest do what no frame can order.
     #[arg(long, value_name = "FILE")]
     pub(crate) provoke: Option<PathBuf>,
-    /// Let us do what may have effects or cost money: streams, ui-actions, prompts, calls or all.
-    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', help = exercises())]
     pub(crate) exercise: Vec<String>,
-    /// Play every script in a process of its own.
+    /// Start the guest anew for every script. By default those that leave a connection whole share a process, and are
+    /// played again alone where anything but green shows: so this changes no verdict, only how often it is started.
     #[arg(long)]
     pub(crate) isolate: bool,
     /// Pass this variable on although it looks like a secret, or set it: NAME or NAME=VALUE.
@@ -82,7 +102,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "CMD")]
     pub(crate) wrap: Option<String>,
     /// How many processes run at once.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// How long the guest may take for its first answer, 30s for example. By default 5 s without a single byte end it.
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -105,6 +125,47 @@ pub(crate) struct CheckArgs {
     /// The guest and its arguments, as they are: no shell reads them.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+    /// The provocations that a file for --config holds itself.
+    #[arg(skip)]
+    pub(crate) provocations: Option<BTreeMap<String, String>>,
+}
+
+/// Where the options come from that the command line leaves open.
+#[derive(Debug, Args)]
+pub(crate) struct Configured {
+    /// A file whose keys are the long options, and `target`, the command. By default sidecert.toml, if it is there.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Read no such file.
+    #[arg(long, conflicts_with_all = ["config", "use_table"])]
+    pub(crate) no_config: bool,
+    /// What [use.NAME] says in that file overrides the rest of it. By default ci where CI is set, and else local.
+    #[arg(long = "use", value_name = "NAME")]
+    pub(crate) use_table: Option<String>,
+}
+
+/// The help of `--exercise`: the groups of all suites, and what is done for each.
+fn exercises() -> String {
+    let mut groups: Vec<String> = Vec::new();
+    for exercise in SUITES.iter().flat_map(|suite| suite.exercises) {
+        let group = format!("{}: {}", exercise.name, exercise.says);
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    format!(
+        "Let us do what may have effects outside of the run or cost money, one group or several with commas between \
+         them. Without it, what needs that is undecided, and the report says so. {}",
+        groups.join("; ")
+    )
+}
+
+/// What stands in the place of a contract that is built in.
+#[derive(Debug, Args)]
+pub(crate) struct ContractArg {
+    /// The schema in force, instead of the suite's: a JSON document of the published form, a fork's for example.
+    #[arg(long = "contract", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// What decides a verdict, and where it is reported.
@@ -122,7 +183,8 @@ pub(crate) struct Judging {
     /// specified: only the specification fails a target. reference: what the reference implementation does, too.
     #[arg(long, value_enum, default_value_t = ProfileArg::Specified)]
     pub(crate) profile: ProfileArg,
-    /// What should hold must hold.
+    /// Exit with 1 also where something only should hold, and does not. By default that is reported, and decides
+    /// nothing.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Write a report: json=PATH, junit=PATH, markdown=PATH or terminal=PATH; - is standard output, and what people read
@@ -145,9 +207,35 @@ pub(crate) struct Judging {
 pub(crate) struct JudgeArgs {
     #[command(flatten)]
     pub(crate) judging: Judging,
+    /// The schema that the run was recorded against, where neither this version nor the recording has it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<PathBuf>,
     /// The folder of a recorded run.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InitSide {
+    /// Write a guest: a sidecar, a plugin, an app. Files that are there already are never overwritten.
+    #[command(visible_alias = "sidecar", visible_alias = "plugin")]
+    Guest(InitArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// In which language.
+    #[arg(long, value_enum)]
+    pub(crate) language: Language,
+    /// Where.
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    Python,
+    Node,
 }
 
 #[derive(Debug, Subcommand)]
@@ -158,10 +246,27 @@ pub(crate) enum MockSide {
         /// Of which suite.
         #[arg(long, value_parser = suite)]
         suite: &'static Suite,
+        #[command(flatten)]
+        contract: ContractArg,
         /// With this flaw; `sidecert list flaws` names them.
         #[arg(long, value_name = "NAME")]
         flaw: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Which: an id, the end of one, or a pattern that only one matches.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// As this suite has it. By default the first suite that has it.
+    #[arg(long, value_parser = suite)]
+    pub(crate) suite: Option<&'static Suite>,
+    #[command(flatten)]
+    pub(crate) contract: ContractArg,
+    /// When to use colours.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Args)]
@@ -172,6 +277,8 @@ pub(crate) struct ListArgs {
     /// Of this suite only.
     #[arg(long, value_parser = suite)]
     pub(crate) suite: Option<&'static Suite>,
+    #[command(flatten)]
+    pub(crate) contract: ContractArg,
     /// How to write it.
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     pub(crate) format: ListFormat,
@@ -179,6 +286,8 @@ pub(crate) struct ListArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum What {
+    /// What a target can be checked against.
+    Suites,
     /// What is checked.
     Requirements,
     /// What mocks can do wrong.
@@ -236,7 +345,7 @@ pub(crate) enum ReportFormat {
 fn suite(name: &str) -> Result<&'static Suite, String> {
     sidecert_cases::suite(name).ok_or_else(|| {
         let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
-        format!("there is {}", names.join(" and "))
+        format!("there is {}{}", names.join(" and "), did_you_mean(name, names.iter().copied()))
     })
 }
 
@@ -257,6 +366,11 @@ fn report(text: &str) -> Result<ReportTo, String> {
 
 fn seed(text: &str) -> Result<u64, String> {
     u64::from_str_radix(text, 16).map_err(|_| "a seed is up to 16 hexadecimal digits".to_owned())
+}
+
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    let jobs: usize = text.parse().map_err(|_| "it is a whole number".to_owned())?;
+    NonZeroUsize::new(jobs).ok_or_else(|| "at least one process must run".to_owned())
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

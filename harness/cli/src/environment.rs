@@ -48,6 +48,12 @@ pub(crate) fn of(
     }
     for given in &args.env {
         match assignment(given) {
+            Some((name, _)) if name.is_empty() => {
+                let given = given.to_string_lossy();
+                return Err(Fault::usage(format!(
+                    "--env {given}: there is no name; it is NAME or NAME=VALUE"
+                )));
+            }
             Some((name, value)) => environment.set(name, value),
             None if env::var_os(given).is_some() => {}
             None => {

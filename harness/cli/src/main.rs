@@ -4,6 +4,8 @@
 
 mod args;
 mod commands;
+mod config;
+mod contract;
 mod environment;
 mod excerpts;
 mod exit;
@@ -12,48 +14,82 @@ mod progress;
 mod provoke;
 mod report;
 mod select;
+mod steps;
 mod trace;
 mod words;
 
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use sidecert_runner::{Stop, stop};
+use tokio::sync::watch;
 
-use crate::args::{CheckTarget, Cli, Command, MockSide};
+use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide};
+use crate::exit::Fault;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == sidecert_runner::launch::WORD) {
+    let first = words.next();
+    if first.as_ref().is_some_and(|word| word == sidecert_runner::launch::WORD) {
         return sidecert_runner::launch::main(words);
     }
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are no faults; clap says which stream they belong to.
-            let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
-            return match error.print() {
-                Ok(()) => code.into(),
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => code.into(),
-                Err(_) => exit::NOT_WRITTEN.into(),
-            };
-        }
-    };
+    // Who runs a target hears a signal from the first moment on, and ends in order.
+    let listening = first.filter(|word| word == "check").map(|_| stop::listen());
     panic::set_hook(Box::new(|info| output::complain(&format!("a fault of sidecert itself: {info}"))));
-    let ran = panic::catch_unwind(AssertUnwindSafe(|| match cli.command {
-        Command::Check { target: CheckTarget::Guest(args) } => commands::check::run(&args),
-        Command::Judge(args) => commands::judge::run(&args),
-        Command::Mock { side: MockSide::Guest { suite, flaw } } => {
-            commands::mock::run(suite, flaw.as_deref())
-        }
-        Command::List(args) => commands::list::run(&args),
-    }));
-    match ran {
+    match panic::catch_unwind(AssertUnwindSafe(|| run(listening))) {
         Ok(Ok(code)) => code.into(),
         Ok(Err(fault)) => {
             output::complain(&fault.to_string());
             fault.code.into()
         }
         Err(_) => exit::OURS.into(),
+    }
+}
+
+type Listening = io::Result<watch::Receiver<Stop>>;
+
+fn run(listening: Option<Listening>) -> Result<u8, Fault> {
+    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        Ok((cli, matches))
+    });
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return told(&error),
+    };
+    match cli.command {
+        Command::Check { target: CheckTarget::Guest(args) } => {
+            check(args, &matches, listening.unwrap_or_else(stop::listen))
+        }
+        Command::Init { side: InitSide::Guest(args) } => commands::init::run(&args),
+        Command::Judge(args) => commands::judge::run(&args),
+        Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
+            commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())
+        }
+        Command::Explain(args) => commands::explain::run(&args),
+        Command::List(args) => commands::list::run(&args),
+        Command::Completions { shell } => commands::completions::run(shell),
+    }
+}
+
+/// Checks, with what the configuration file adds to the command line.
+fn check(args: Box<CheckArgs>, matches: &ArgMatches, listening: Listening) -> Result<u8, Fault> {
+    let listening = listening.map_err(|error| Fault { code: exit::OURS, says: error.to_string() })?;
+    let deepest = matches.subcommand().and_then(|(_, matches)| matches.subcommand());
+    // The program, `check` and `guest` take no options of their own, so the rest is the guest's.
+    let words: Vec<OsString> = std::env::args_os().skip(3).collect();
+    let settled = config::settle(args, &words, deepest.map_or(matches, |(_, matches)| matches))?;
+    commands::check::run(&settled.args, &listening).map_err(|fault| settled.attribute(fault))
+}
+
+/// Prints what clap has to say. Help and version are no faults; clap knows which stream they belong to.
+fn told(error: &clap::Error) -> Result<u8, Fault> {
+    let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
+    match error.print() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Fault::not_written("this text", &error)),
+        _ => Ok(code),
     }
 }

@@ -37,7 +37,8 @@ pub(crate) fn required(suite: &Suite, side: Side, judging: &Judging) -> Result<B
 fn matching(option: &str, patterns: &[String], ids: &[&str]) -> Result<BTreeSet<String>, Fault> {
     let mut found = BTreeSet::new();
     for (pattern, from) in expanded(option, patterns)? {
-        let matcher = matcher(&pattern).map_err(|says| Fault::usage(format!("{from}: {says}")))?;
+        let matcher = matcher(&pattern)
+            .map_err(|says| Fault::usage(format!("{from}: {pattern:?} is no pattern: {says}")))?;
         let mut any = false;
         for id in ids.iter().filter(|id| matcher.is_match(id)) {
             any = true;
@@ -83,23 +84,13 @@ fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
 /// The one of `known` that `word` was most probably meant to be.
 pub(crate) fn closest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     known
-        .map(|candidate| (distance(word, candidate), candidate))
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .min()
         .filter(|(distance, candidate)| *distance <= candidate.len() / 3)
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be put in, taken out or changed.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, letter) in from.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (place, other) in to.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[place + 1];
-            row[place + 1] = changed.min(diagonal + 1).min(row[place] + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
+/// `; did you mean "x"?` if one of `known` is close enough, or nothing.
+pub(crate) fn did_you_mean<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> String {
+    closest(word, known).map(|it| format!("; did you mean {it:?}?")).unwrap_or_default()
 }

@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs::{self, File, Permissions};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -73,7 +73,7 @@ fn a_command_line_that_is_wrong() {
     for (options, says) in [
         (vec!["--only", "reasonix/transport/member-fit"], "did you mean reasonix/transport/members-fit?"),
         (vec!["--only", "reasonix/x/*"], "no requirement matches \"reasonix/x/*\""),
-        (vec!["--only", "reasonix/["], "--only"),
+        (vec!["--only", "reasonix/["], "--only: \"reasonix/[\" is no pattern: "),
         (vec!["--skip", "*"], "nothing would be checked"),
         (vec!["--require", "nothing"], "--require: no requirement matches"),
         (vec!["--only", "@/no/such/file"], "/no/such/file"),
@@ -95,6 +95,7 @@ fn a_command_line_that_is_wrong() {
         ),
         (vec!["--exercise", "everything"], "the groups are"),
         (vec!["--env", "NO_SUCH_VARIABLE_HERE"], "there is no such variable"),
+        (vec!["--env", "=x"], "--env =x: there is no name"),
         (vec!["--wrap", "'unclosed"], "a quote is not closed"),
         (vec!["--record", &full], "not empty"),
     ] {
@@ -107,6 +108,11 @@ fn a_command_line_that_is_wrong() {
     ] {
         assert_eq!(sidecert(&words).status.code(), Some(2), "{words:?}");
     }
+    let output = sidecert(["check", "guest", "--suite", SUITE, "--jobs", "0", "--", "true"]);
+    assert_eq!(
+        (output.status.code(), stderr(&output).contains("at least one process must run")),
+        (Some(2), true)
+    );
     let output = sidecert(["mock", "guest", "--suite", SUITE, "--flaw", "speaks-to-soon"]);
     assert_eq!((output.status.code(), stderr(&output).contains("but speaks-too-soon")), (Some(2), true));
     let output = sidecert(["judge", "/no/such/run"]);
@@ -271,6 +277,45 @@ fn an_interruption_leaves_a_partial_report_and_nothing_running() {
         assert!(told.contains("interrupted"), "{name}: {told}");
         let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
         assert_eq!(report["outcome"]["interrupted"], true);
+    }
+}
+
+#[test]
+fn an_interruption_before_anything_has_started_is_one_as_well() {
+    let folder = TempDir::new().unwrap();
+    let manifest = folder.path().join("manifest");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &manifest, rustix::fs::Mode::RWXU).unwrap();
+    let child = Command::new(program())
+        .args(["check", "guest", "--suite", SUITE, "--manifest"])
+        .arg(&manifest)
+        .arg("--")
+        .args(mock(SUITE, None))
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It reads its manifest now, and gets it when it has been told to stop.
+    let mut written = File::options().write(true).open(&manifest).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    written.write_all(b"{}").unwrap();
+    drop(written);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("interrupted"));
+}
+
+#[test]
+fn the_help_says_enough_for_who_is_new() {
+    let help = String::from_utf8(sidecert(["check", "guest", "--help"]).stdout).unwrap();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "streams: ",
+        "all: ",
+        "where something only should hold",
+        "this changes no verdict, only how often it is started",
+    ] {
+        assert!(help.contains(part), "{part}: {help}");
     }
 }
 

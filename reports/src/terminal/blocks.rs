@@ -55,7 +55,7 @@ pub(super) fn broken(page: &mut Page, word: &str, paint: Paint, requirement: &Re
     // A rule that is watched all the time expects just what its sentence says.
     let expected = requirement.expected.as_ref().filter(|expected| **expected != requirement.text);
     difference(page, expected, requirement.actual.as_ref(), requirement.at.as_ref());
-    excerpt(page, &requirement.frames, paint);
+    excerpt(page, &requirement.frames, paint, false);
     end(page, requirement.fault, requirement.again.as_ref());
 }
 
@@ -82,7 +82,7 @@ pub(super) fn cause(page: &mut Page, cause: &Cause, told_by: Option<&Requirement
     if !cause.cites.is_empty() {
         page.row(&Row::new("source", &cites(&cause.cites)));
     }
-    excerpt(page, &cause.frames, Paint::Red);
+    excerpt(page, &cause.frames, Paint::Red, false);
     if let Some(hint) = &cause.hint {
         page.row(&Row::new("look at", hint));
     }
@@ -155,7 +155,7 @@ fn cited(cite: &Cite) -> String {
 }
 
 /// What was on the wire: one line for what a frame is, and one for its text; all of it for the one that matters.
-pub(super) fn excerpt(page: &mut Page, frames: &[Frame], paint: Paint) {
+pub(super) fn excerpt(page: &mut Page, frames: &[Frame], paint: Paint, in_full: bool) {
     let Some(first) = frames.first() else { return };
     page.empty_row();
     for frame in frames {
@@ -184,7 +184,7 @@ pub(super) fn excerpt(page: &mut Page, frames: &[Frame], paint: Paint) {
         let head = format!("{time} {arrow} {kind}, {} {unit}", frame.bytes);
         page.row(&Row::new(&label, &head).painted(paint).hanging(text_column));
         let text = Row::new("", &frame.text).broken(Breaks::Anywhere).indented(text_column);
-        page.row(&if frame.marked { text.painted(paint) } else { text.in_one_line() });
+        page.row(&if frame.marked || in_full { text.painted(paint) } else { text.in_one_line() });
     }
     page.empty_row();
 }

@@ -18,44 +18,48 @@ use sidecert_proto::script::Setting;
 use sidecert_proto::suite::Suite;
 use sidecert_runner::budget::IDLE_MOST;
 use sidecert_runner::record::{Order, RecordFault, Watch, record};
-use sidecert_runner::{Spawn, Stop, stop};
+use sidecert_runner::{Spawn, Stop};
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 use crate::args::CheckArgs;
 use crate::commands::judge;
 use crate::exit::{self, Fault};
 use crate::progress::Progress;
 use crate::trace::Trace;
-use crate::{environment, output, provoke, select};
+use crate::{contract, environment, output, provoke, select};
 
 /// How many processes run at once unless the user says: more would only wait for processors.
 const JOBS_MOST: usize = 4;
 
-/// Checks a guest.
-pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
-    let suite = args.suite;
+/// Checks a guest; `listening` hears the user's wish to stop.
+pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
+    let suite = args.suite.ok_or_else(|| {
+        let names: Vec<&str> = sidecert_cases::SUITES.iter().map(|suite| suite.name).collect();
+        Fault::usage(format!("no suite to check against: --suite is {}", names.join(" or ")))
+    })?;
     let selected = select::selected(suite, Side::Guest, &args.judging)?;
     select::required(suite, Side::Guest, &args.judging)?;
-    let command = command(args)?;
+    let command = command(args, suite)?;
     let manifest = args.manifest.as_deref().map(manifest).transpose()?;
-    let provocations =
-        args.provoke.as_deref().map(|path| provoke::read(path, suite)).transpose()?.unwrap_or_default();
+    let provocations = match (&args.provoke, &args.provocations) {
+        (Some(path), _) => provoke::read(path, suite)?,
+        (None, given) => given.clone().unwrap_or_default(),
+    };
     let exercised = exercised(suite, &args.exercise)?;
     let seed = match args.seed {
         Some(seed) => seed,
         None => drawn()?,
     };
-    // From here on there is something to clean up.
-    let listening = stop::listen().map_err(|error| Fault { code: exit::OURS, says: error.to_string() })?;
     let scratch = scratch()?;
     let workspace = scratch.path().join("workspace");
     fs::create_dir(&workspace).map_err(|error| Fault::not_written("a temporary folder", &error))?;
     let folder = Folder::of(args.record.as_deref())?;
     let none = BTreeSet::new();
-    let contract = (suite.contract)();
+    let contract = contract::of(suite, args.contract.file.as_deref())?;
     let workspace_text = workspace.to_string_lossy().into_owned();
     let setting = Setting {
-        contract,
+        contract: &contract,
         manifest: manifest.as_deref(),
         declared: &none,
         provocations: &provocations,
@@ -68,7 +72,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         suite: suite.name.to_owned(),
         contract_sha256: contract.hash(),
-        contract: None,
+        contract: contract::recorded(suite, &contract),
         manifest: manifest.clone(),
         provocations: provocations.clone(),
         exercised: exercised.clone(),
@@ -76,7 +80,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Fault> {
         seed,
         workspace: workspace_text.clone(),
         argv: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        executable_sha256: command.first().and_then(|program| sha256(program)),
+        executable_sha256: command.first().and_then(|program| sha256(program, args.cwd.as_deref())),
         withheld: environment.withheld,
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -144,10 +148,9 @@ fn watch(args: &CheckArgs, scripts: usize) -> Option<Box<dyn Watch>> {
     progress.map(|progress| Box::new(progress) as Box<dyn Watch>)
 }
 
-fn command(args: &CheckArgs) -> Result<Vec<OsString>, Fault> {
+fn command(args: &CheckArgs, suite: &Suite) -> Result<Vec<OsString>, Fault> {
     if args.command.is_empty() {
-        let says =
-            format!("no command to check: `sidecert check guest --suite {} -- COMMAND`", args.suite.name);
+        let says = format!("no command to check: `sidecert check guest --suite {} -- COMMAND`", suite.name);
         return Err(Fault::usage(says));
     }
     Ok(args.command.clone())
@@ -177,7 +180,9 @@ fn exercised(suite: &Suite, groups: &[String]) -> Result<BTreeSet<String>, Fault
     for group in groups {
         if !suite.exercises.iter().any(|known| known.name == group) {
             let names: Vec<&str> = suite.exercises.iter().map(|known| known.name).collect();
-            return Err(Fault::usage(format!("--exercise {group}: the groups are {}", names.join(", "))));
+            let hint = select::did_you_mean(group, names.iter().copied());
+            let says = format!("--exercise {group}: the groups are {}{hint}", names.join(", "));
+            return Err(Fault::usage(says));
         }
     }
     Ok(groups.iter().cloned().collect())
@@ -213,10 +218,10 @@ fn scratch() -> Result<TempDir, Fault> {
 }
 
 /// The hash of the file that a program name stands for, if it can be found and read.
-fn sha256(program: &OsStr) -> Option<String> {
+fn sha256(program: &OsStr, cwd: Option<&Path>) -> Option<String> {
     let path = Path::new(program);
     let found = if path.components().count() > 1 {
-        Some(path.to_owned())
+        Some(cwd.map_or_else(|| path.to_owned(), |folder| folder.join(path)))
     } else {
         let folders = std::env::var_os("PATH")?;
         std::env::split_paths(&folders).map(|folder| folder.join(path)).find(|path| path.is_file())

@@ -21,14 +21,17 @@ use sidecert_reports::{Report, json, junit, markdown, terminal};
 use crate::args::{JudgeArgs, Judging, ReportFormat};
 use crate::excerpts::Excerpts;
 use crate::exit::{self, Fault};
-use crate::{environment, output, report, select};
+use crate::{contract, environment, output, report, select};
 
 /// How much of a recording is read at once, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Judges the run in a folder.
 pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
-    let run = read(&args.run)?;
+    let mut run = read(&args.run)?;
+    if let Some(file) = &args.contract {
+        run.contract = Some(contract::read(file)?.document().to_string());
+    }
     let suite = sidecert_cases::suite(&run.suite).ok_or_else(|| {
         Fault::usage(format!("{}: this version has no suite {:?}", args.run.display(), run.suite))
     })?;
@@ -111,8 +114,12 @@ fn contract(run: &Run, suite: &Suite) -> Result<Contract, Fault> {
     };
     if contract.hash() != run.contract_sha256 {
         return Err(Fault::usage(format!(
-            "the run was recorded against another contract of {} than the one of this version",
-            suite.name
+            "the run was recorded against another contract of {} than {}",
+            suite.name,
+            match run.contract {
+                Some(_) => "the one given",
+                None => "the one of this version: give it with --contract FILE",
+            }
         )));
     }
     Ok(contract)

@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 use sidecert_cases::SUITES;
 use sidecert_mocks::flaws;
+use sidecert_proto::contract::Contract;
 use sidecert_proto::requirement::{Basis, Check, Cite, Level, Requirement};
 use sidecert_proto::script::{Need, Process, ScriptDef};
 use sidecert_proto::suite::Suite;
 
 use crate::args::{ListArgs, ListFormat, What};
+use crate::contract;
 use crate::exit::{self, Fault};
 use crate::output;
 
@@ -17,11 +19,15 @@ pub(crate) fn run(args: &ListArgs) -> Result<u8, Fault> {
         Some(suite) => vec![suite],
         None => SUITES.to_vec(),
     };
+    let contracts: Result<Vec<Contract>, Fault> =
+        suites.iter().map(|suite| contract::of(suite, args.contract.file.as_deref())).collect();
+    let given: Vec<(&Suite, Contract)> = suites.into_iter().zip(contracts?).collect();
     let (columns, rows): (&[&str], Vec<Value>) = match args.what {
-        What::Requirements => (&["id", "level", "basis", "side", "text"], merged(&suites, requirements)),
-        What::Flaws => (&["name", "side", "reach", "breaks"], merged(&suites, flawed)),
-        What::Scripts => (&["name", "process", "needs"], merged(&suites, scripts)),
-        What::Provocations => (&["name", "says", "example"], merged(&suites, provocations)),
+        What::Suites => (&["name", "contract", "requirements", "title"], given.iter().map(suite).collect()),
+        What::Requirements => (&["id", "level", "basis", "side", "text"], merged(&given, requirements)),
+        What::Flaws => (&["name", "side", "reach", "breaks"], merged(&given, flawed)),
+        What::Scripts => (&["name", "process", "needs"], merged(&given, scripts)),
+        What::Provocations => (&["name", "says", "example"], merged(&given, provocations)),
     };
     output::print(&match args.format {
         ListFormat::Json => format!("{}\n", serde_json::to_string_pretty(&rows).unwrap_or_default()),
@@ -31,10 +37,10 @@ pub(crate) fn run(args: &ListArgs) -> Result<u8, Fault> {
 }
 
 /// The entries of all suites, each once, with the suites that it belongs to.
-fn merged(suites: &[&Suite], list: fn(&Suite) -> Vec<Value>) -> Vec<Value> {
+fn merged(given: &[(&Suite, Contract)], list: fn(&Suite, &Contract) -> Vec<Value>) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
-    for suite in suites {
-        for mut entry in list(suite) {
+    for (suite, contract) in given {
+        for mut entry in list(suite, contract) {
             let same = all.iter_mut().find(|known| {
                 known.as_object().is_some_and(|known| {
                     known.iter().all(|(name, value)| name == "suites" || entry[name] == *value)
@@ -51,9 +57,27 @@ fn merged(suites: &[&Suite], list: fn(&Suite) -> Vec<Value>) -> Vec<Value> {
     all
 }
 
-fn requirements(suite: &Suite) -> Vec<Value> {
-    let rows = suite.requirements.iter().filter(|row| row.holds.editions & suite.edition != 0);
-    rows.map(requirement).collect()
+fn suite((suite, contract): &(&Suite, Contract)) -> Value {
+    json!({
+        "name": suite.name,
+        "contract": contract.id,
+        "requirements": holding(suite, contract).count(),
+        "title": suite.title,
+    })
+}
+
+/// The requirements that hold in the edition and under the contract.
+fn holding<'a>(
+    suite: &'a Suite,
+    contract: &'a Contract,
+) -> impl Iterator<Item = &'static Requirement> + use<'a> {
+    suite.requirements.iter().filter(|row| {
+        row.holds.editions & suite.edition != 0 && row.holds.facts.iter().all(|fact| contract.has(*fact))
+    })
+}
+
+fn requirements(suite: &Suite, contract: &Contract) -> Vec<Value> {
+    holding(suite, contract).map(requirement).collect()
 }
 
 fn requirement(row: &Requirement) -> Value {
@@ -79,8 +103,9 @@ fn cite(cite: &Cite) -> Value {
     }
 }
 
-fn flawed(suite: &Suite) -> Vec<Value> {
+fn flawed(suite: &Suite, contract: &Contract) -> Vec<Value> {
     flaws(suite)
+        .filter(|flaw| holding(suite, contract).any(|row| flaw.breaks.contains(&row.id)))
         .map(|flaw| {
             json!({
                 "name": flaw.name,
@@ -92,9 +117,9 @@ fn flawed(suite: &Suite) -> Vec<Value> {
         .collect()
 }
 
-fn scripts(suite: &Suite) -> Vec<Value> {
+fn scripts(suite: &Suite, contract: &Contract) -> Vec<Value> {
     let mut all: Vec<&ScriptDef> = vec![suite.opening];
-    all.extend(suite.scripts(suite.requirements));
+    all.extend(suite.scripts(holding(suite, contract)));
     all.push(suite.closing);
     all.into_iter()
         .map(|script| {
@@ -112,7 +137,7 @@ fn scripts(suite: &Suite) -> Vec<Value> {
         .collect()
 }
 
-fn provocations(suite: &Suite) -> Vec<Value> {
+fn provocations(suite: &Suite, _: &Contract) -> Vec<Value> {
     let all = suite.provocations.iter();
     all.map(|it| json!({"name": it.name, "says": it.says, "example": it.example})).collect()
 }
@@ -122,6 +147,7 @@ fn table(columns: &[&str], rows: &[Value]) -> String {
     let cell = |row: &Value, column: &str| match &row[column] {
         Value::String(text) => text.clone(),
         Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        Value::Number(number) => number.to_string(),
         _ => String::new(),
     };
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|column| (*column).to_owned()).collect()];

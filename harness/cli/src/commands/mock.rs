@@ -1,15 +1,18 @@
 //! `mock`: a conforming program on our own standard input and output, or a flawed one.
 
+use std::path::Path;
+
 use sidecert_mocks::{Mock, flaws};
 use sidecert_proto::reasonix::guest::Features;
 use sidecert_proto::suite::Suite;
 use sidecert_runner::{Links, drive_here, stop};
 
+use crate::contract;
 use crate::exit::{self, Fault};
 use crate::select::closest;
 
 /// Is a guest until its input ends; gives the code that the mock exits with.
-pub(crate) fn run(suite: &'static Suite, flaw: Option<&str>) -> Result<u8, Fault> {
+pub(crate) fn run(suite: &'static Suite, contract: Option<&Path>, flaw: Option<&str>) -> Result<u8, Fault> {
     let flaw = flaw.map(|name| {
         flaws(suite).find(|flaw| flaw.name == name).ok_or_else(|| {
             let hint = closest(name, flaws(suite).map(|flaw| flaw.name))
@@ -19,13 +22,14 @@ pub(crate) fn run(suite: &'static Suite, flaw: Option<&str>) -> Result<u8, Fault
             Fault::usage(format!("{} has no flaw {name:?}{hint}; {list}", suite.name))
         })
     });
+    let contract = contract::of(suite, contract)?;
     // The variable that a host sets is the name under which the mock's providers must lie.
     let named = std::env::var(sidecert_proto::reasonix::contract::variable::NAME);
     let mut features = Features::default();
     if let Ok(name) = named {
         features.name = name;
     }
-    let mut mock = Mock::guest(suite, (suite.contract)(), features, flaw.transpose()?);
+    let mut mock = Mock::guest(suite, &contract, features, flaw.transpose()?);
     let ours = |says: String| Fault { code: exit::OURS, says };
     let stop = stop::listen().map_err(|error| ours(format!("no signals can be heard: {error}")))?;
     let links =

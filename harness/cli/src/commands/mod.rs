@@ -1,6 +1,9 @@
 //! One file per command.
 
 pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod explain;
+pub(crate) mod init;
 pub(crate) mod judge;
 pub(crate) mod list;
 pub(crate) mod mock;

@@ -1,0 +1,415 @@
+//! `explain`: all there is to know of one requirement, with an exchange that keeps it and those that break it.
+//!
+//! The exchanges are no stored examples: the mocks play them in memory, on a virtual clock, whenever they are shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use globset::Glob;
+use sidecert_cases::SUITES;
+use sidecert_mocks::{Flaw, Mock, flaws};
+use sidecert_proto::contract::{Contract, Fact, Side};
+use sidecert_proto::judge::Judge;
+use sidecert_proto::machine::Machine;
+use sidecert_proto::reasonix::guest::Features;
+use sidecert_proto::requirement::{Accepts, Basis, Check, Cite, Level, Requirement};
+use sidecert_proto::script::{Need, Process, ScriptDef, Setting};
+use sidecert_proto::sim;
+use sidecert_proto::suite::Suite;
+use sidecert_proto::transcript::{self, Kind, Record};
+use sidecert_proto::verdict::{Broken, Profile, Verdict};
+use sidecert_reports::terminal::{Detail, Sheet, Style};
+use sidecert_reports::{Frame, Origin};
+use toml::de::DeTable;
+
+use crate::args::ExplainArgs;
+use crate::exit::{self, Fault};
+use crate::words::Reading;
+use crate::{contract, output, provoke, select, steps};
+
+/// How many events before and after the one that breaks a requirement are shown.
+const BEFORE: usize = 4;
+const AFTER: usize = 2;
+/// How much of a frame is shown, in bytes.
+const FRAME_BYTES: usize = 400;
+/// How many events of an example are shown at its beginning, and at its end.
+const SHOWN: usize = 16;
+
+/// Explains.
+pub(crate) fn run(args: &ExplainArgs) -> Result<u8, Fault> {
+    let suites: Vec<&'static Suite> = args.suite.map_or_else(|| SUITES.to_vec(), |suite| vec![suite]);
+    let row = find(&suites, &args.id)?;
+    let holding = suites.iter().find(|suite| row.holds.editions & suite.edition != 0);
+    let Some(suite) = holding.or(suites.first()).copied() else { return Ok(exit::OK) };
+    let contract = contract::of(suite, args.contract.file.as_deref())?;
+    let (color, width) = output::style(args.color, false);
+    let stage = Stage::new(suite, &contract, args.contract.file.as_deref())?;
+    let mut sheet = Sheet::new(Style { color, width, detail: Detail::Normal });
+    declaration(&mut sheet, row);
+    let excluded = excluded(row, suite, &contract);
+    if let Some(why) = &excluded {
+        sheet.row("but", why);
+    }
+    checking(&mut sheet, row, &stage);
+    if excluded.is_none() && row.binds == Side::Guest && row.script().is_some() {
+        example(&mut sheet, row, &stage)?;
+        for flaw in flaws(suite).filter(|flaw| flaw.breaks.contains(&row.id)) {
+            broken(&mut sheet, row, &stage, flaw)?;
+        }
+    }
+    output::print(&sheet.finish())?;
+    Ok(exit::OK)
+}
+
+/// The requirement that an id, the end of one, or a pattern names.
+fn find(suites: &[&'static Suite], word: &str) -> Result<&'static Requirement, Fault> {
+    let mut rows: Vec<&'static Requirement> = Vec::new();
+    for row in suites.iter().flat_map(|suite| suite.requirements) {
+        if !rows.iter().any(|known| known.id == row.id) {
+            rows.push(row);
+        }
+    }
+    if let Some(row) = rows.iter().find(|row| row.id == word) {
+        return Ok(row);
+    }
+    let end = format!("/{word}");
+    let mut found: Vec<_> = rows.iter().copied().filter(|row| row.id.ends_with(&end)).collect();
+    if found.is_empty() {
+        let glob = Glob::new(word)
+            .map_err(|error| Fault::usage(format!("{word:?} is no pattern: {}", error.kind())))?
+            .compile_matcher();
+        found.extend(rows.iter().filter(|row| glob.is_match(row.id)));
+    }
+    match found.as_slice() {
+        [row] => Ok(row),
+        [] => {
+            let last = |id: &'static str| id.rsplit('/').next().unwrap_or_default();
+            let near = select::closest(word, rows.iter().map(|row| row.id)).or_else(|| {
+                let near = select::closest(word, rows.iter().map(|row| last(row.id)))?;
+                rows.iter().map(|row| row.id).find(|id| last(id) == near)
+            });
+            let hint = near.map_or_else(
+                || "`sidecert list requirements` shows all".to_owned(),
+                |id| format!("did you mean {id}?"),
+            );
+            Err(Fault::usage(format!("no requirement is called {word:?}; {hint}")))
+        }
+        several => {
+            let ids: Vec<&str> = several.iter().map(|row| row.id).collect();
+            Err(Fault::usage(format!("{word:?} names {} requirements: {}", ids.len(), ids.join(", "))))
+        }
+    }
+}
+
+// ---- what the row says ----
+
+fn declaration(sheet: &mut Sheet, row: &Requirement) {
+    sheet.heading(row.id, "");
+    let level = match row.level {
+        Level::Must => "must",
+        Level::Should => "should",
+        Level::May => "may",
+    };
+    sheet.row(level, row.text);
+    match row.basis() {
+        Basis::Specified => sheet.row("asked by", "the specification"),
+        Basis::Observed(program) => {
+            let says = format!(
+                "nobody: {program} was seen to do it so. A target that does otherwise gets a warning, and fails \
+                 only with --profile reference"
+            );
+            sheet.row("asked by", &says);
+        }
+    }
+    for (at, cite) in row.cites.iter().enumerate() {
+        sheet.row(if at == 0 { "source" } else { "" }, &cited(cite));
+    }
+    for (at, accepts) in row.accepts.iter().enumerate() {
+        sheet.row(if at == 0 { "accepted" } else { "" }, &accepted(at, accepts));
+    }
+    sheet.row("binds", &format!("a {}, {}", row.binds, holds(row)));
+    sheet.row("since", &format!("sidecert {}", row.since));
+}
+
+fn cited(cite: &Cite) -> String {
+    match cite {
+        Cite::Seed(heading, english) => format!("the specification, “{heading}” ({english})"),
+        Cite::Schema(pointer) => format!("the schema, {pointer}"),
+        Cite::JsonRpc(section) => format!("JSON-RPC 2.0, “{section}”"),
+    }
+}
+
+fn accepted(at: usize, accepts: &Accepts) -> String {
+    let by = match (at, accepts.by) {
+        (0, Basis::Specified) => "as the specification asks".to_owned(),
+        (_, Basis::Specified) => "another reading of the specification".to_owned(),
+        (_, Basis::Observed(program)) => format!("as {program} does it"),
+    };
+    format!("{} ({by})", accepts.seen.0)
+}
+
+/// When it holds.
+fn holds(row: &Requirement) -> String {
+    let editions = SUITES.iter().filter(|suite| row.holds.editions & suite.edition != 0);
+    let editions: Vec<&str> = editions.map(|suite| suite.name).collect();
+    let mut text = format!("in {}", editions.join(" and "));
+    if let Some(capability) = row.holds.declares {
+        text += &format!(", that declares {capability}");
+    }
+    if !row.holds.facts.is_empty() {
+        let facts: Vec<&str> = row.holds.facts.iter().map(fact).collect();
+        text += &format!(", where the contract has {}", facts.join(" and "));
+    }
+    text
+}
+
+fn fact(fact: &Fact) -> &'static str {
+    match fact {
+        Fact::Method(name) | Fact::Member(name) | Fact::Reason(name) | Fact::Definition(name) => name,
+    }
+}
+
+/// Why the row is not asked here.
+fn excluded(row: &Requirement, suite: &Suite, contract: &Contract) -> Option<String> {
+    if row.holds.editions & suite.edition == 0 {
+        return Some(format!("it is not asked in {}", suite.name));
+    }
+    let missing = row.holds.facts.iter().find(|fact| !contract.has(**fact))?;
+    Some(format!("it is not asked under {}: that has no {}", contract.id, fact(missing)))
+}
+
+/// How it is brought up.
+fn checking(sheet: &mut Sheet, row: &Requirement, stage: &Stage<'_>) {
+    let (how, script) = match row.check {
+        Check::Unobservable(why) => {
+            return sheet.row("checked", &format!("never, for no peer can see it: {why}"));
+        }
+        Check::Always(_, script) => ("whatever is played; what is sure to bring it up is".to_owned(), script),
+        Check::After(script, _) => ("when this was played:".to_owned(), script),
+    };
+    let place = match script.process {
+        Process::Tour => "after the handshake, in a process that it shares",
+        Process::Own => "after the handshake, in a process of its own",
+        Process::Bare => "in a process of its own, with no handshake before it",
+    };
+    let place = if *script == *stage.suite.opening || *script == *stage.suite.closing {
+        "in every process that others need it in"
+    } else {
+        place
+    };
+    sheet.row("checked", &format!("{how} the script {:?}, {place}", script.name));
+    for need in script.needs {
+        sheet.row("needs", &needed(*need, stage.suite));
+        if let Some(example) = example_of(*need, stage.suite) {
+            sheet.text(1, &example);
+        }
+    }
+    steps::write(sheet, &(script.build)(&stage.setting()));
+}
+
+fn needed(need: Need, suite: &Suite) -> String {
+    match need {
+        Need::Exercise(group) => format!("--exercise {group}: it may have effects outside of the run"),
+        Need::Declared(capability) => format!("a guest that declares {capability}"),
+        Need::Provocation(name) => {
+            let known = suite.provocations.iter().find(|known| known.name == name);
+            let says = known.map(|known| format!("at which {}", known.says)).unwrap_or_default();
+            format!("--provoke FILE, which says of {name:?} a frame {says}; for our mocks:")
+        }
+    }
+}
+
+/// The line of a provocation file that the mocks honour.
+fn example_of(need: Need, suite: &Suite) -> Option<String> {
+    let Need::Provocation(name) = need else { return None };
+    let known = suite.provocations.iter().find(|known| known.name == name)?;
+    Some(format!("{name} = {}", known.example))
+}
+
+// ---- what is played ----
+
+fn example(sheet: &mut Sheet, row: &'static Requirement, stage: &Stage<'_>) -> Result<(), Fault> {
+    let recordings = stage.play(&stage.suite.scripts([row]), None)?;
+    let script = row.script().map(|script| script.name).unwrap_or_default();
+    let frames =
+        recordings.iter().map(|recording| slice(recording, script)).find(|frames| !frames.is_empty());
+    sheet.heading("EXAMPLE", "how the mock that conforms goes through it");
+    let Some(frames) = frames else {
+        sheet.row("", "the mock does not come to it");
+        return Ok(());
+    };
+    sheet.row(
+        "",
+        "→ to the guest, ← from the guest, · no frame; a fence is a harmless request of ours, whose answer shows \
+         that the guest has come so far",
+    );
+    sheet.frames(&shortened(frames));
+    Ok(())
+}
+
+fn broken(
+    sheet: &mut Sheet,
+    row: &'static Requirement,
+    stage: &Stage<'_>,
+    flaw: &'static Flaw,
+) -> Result<(), Fault> {
+    let mut shown = stage.fails(row, &stage.suite.scripts([row]), flaw)?;
+    if shown.is_none() {
+        // Its own script is sure to bring the rule up, and not sure to bring up each way to break it.
+        shown = stage.fails(row, &stage.suite.scripts(stage.suite.rows(Side::Guest)), flaw)?;
+    }
+    sheet.heading("BROKEN", &format!("by the mock with the flaw {}", flaw.name));
+    let Some((broken, frames)) = shown else {
+        let fault = format!("{} does not show in memory: please report this", flaw.name);
+        return Err(Fault { code: exit::OURS, says: fault });
+    };
+    sheet.row("expected", broken.expected.0);
+    sheet.row("actual", &broken.actual);
+    sheet.frames(&frames);
+    sheet.command("see it with", &command(row, stage, flaw));
+    Ok(())
+}
+
+/// The command that shows a flaw in a process.
+fn command(row: &Requirement, stage: &Stage<'_>, flaw: &Flaw) -> String {
+    let contract = stage.file.map(|file| format!(" --contract {}", file.display())).unwrap_or_default();
+    let mut options = format!("--suite {}{contract}", stage.suite.name);
+    let target = format!("sidecert mock guest {options} --flaw {}", flaw.name);
+    for need in row.script().map_or(&[][..], |script| script.needs) {
+        match need {
+            Need::Provocation(_) => options += " --provoke FILE",
+            Need::Exercise(group) => options += &format!(" --exercise {group}"),
+            Need::Declared(_) => {}
+        }
+    }
+    if row.basis() != Basis::Specified {
+        options += " --profile reference";
+    }
+    format!("sidecert check guest {options} --only {} -- {target}", row.id)
+}
+
+/// What a rehearsal takes: everything is allowed, and every provocation is given as the mocks honour it.
+struct Stage<'c> {
+    suite: &'static Suite,
+    contract: &'c Contract,
+    /// Where the contract comes from, if it is the user's.
+    file: Option<&'c Path>,
+    provocations: BTreeMap<String, String>,
+    exercised: BTreeSet<String>,
+}
+
+impl<'c> Stage<'c> {
+    fn new(suite: &'static Suite, contract: &'c Contract, file: Option<&'c Path>) -> Result<Self, Fault> {
+        let ours = |says: String| Fault { code: exit::OURS, says };
+        let mut provocations = BTreeMap::new();
+        for provocation in suite.provocations {
+            let text = format!("example = {}", provocation.example);
+            let table = DeTable::parse(&text).map_err(|error| ours(error.message().to_owned()))?;
+            let example = table.get_ref().get("example").map(|value| provoke::json(value.get_ref()));
+            let example = example.transpose().map_err(ours)?.unwrap_or_default();
+            provocations.insert(provocation.name.to_owned(), example.to_string());
+        }
+        Ok(Self { suite, contract, file, provocations, exercised: BTreeSet::from(["all".to_owned()]) })
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        Setting {
+            provocations: &self.provocations,
+            exercised: &self.exercised,
+            ..Setting::plain(self.contract)
+        }
+    }
+
+    /// Plays scripts against the mock with this flaw or none; gives the recordings.
+    fn play(
+        &self,
+        scripts: &[&'static ScriptDef],
+        flaw: Option<&'static Flaw>,
+    ) -> Result<Vec<Vec<u8>>, Fault> {
+        let mut target = || -> Box<dyn Machine + '_> {
+            Box::new(Mock::guest(self.suite, self.contract, Features::default(), flaw))
+        };
+        sim::rehearse(self.suite, self.setting(), scripts, true, &mut target)
+            .map_err(|stuck| Fault { code: exit::OURS, says: format!("the rehearsal is stuck: {stuck:?}") })
+    }
+
+    /// How `row` fails against the mock with `flaw`, with the frames around, if it does.
+    fn fails(
+        &self,
+        row: &'static Requirement,
+        scripts: &[&'static ScriptDef],
+        flaw: &'static Flaw,
+    ) -> Result<Option<(Broken, Vec<Frame>)>, Fault> {
+        let recordings = self.play(scripts, Some(flaw))?;
+        let selected = BTreeSet::from([row.id.to_owned()]);
+        let mut judge = Judge::new(self.suite, Side::Guest, Profile::Reference, self.setting(), &selected);
+        for recording in &recordings {
+            judge.begin("rehearsal");
+            judge.read(recording);
+        }
+        let verdicts = judge.finish().verdicts;
+        let failed = verdicts.into_iter().find_map(|(known, verdict)| match verdict {
+            Verdict::Fail(broken) if known.id == row.id => Some(broken),
+            _ => None,
+        });
+        Ok(failed.map(|broken| {
+            let at = usize::try_from(broken.at.event).unwrap_or(usize::MAX);
+            let mut frames: Vec<Frame> = events(&recordings[broken.at.process])
+                .map(|(_, frame)| frame)
+                .take(at.saturating_add(AFTER + 1))
+                .skip(at.saturating_sub(BEFORE))
+                .collect();
+            if let Some(guilty) = frames.iter_mut().find(|frame| frame.event == broken.at.event) {
+                guilty.marked = true;
+            }
+            (broken, frames)
+        }))
+    }
+}
+
+/// The script that an event begins (`true`) or ends, if it does, and the event as a report shows it.
+type Shown = (Option<(String, bool)>, Frame);
+
+fn events(recording: &[u8]) -> impl Iterator<Item = Shown> {
+    let lines = recording.split(|byte| *byte == b'\n');
+    let events = lines.filter_map(|line| match transcript::read(line) {
+        Ok(Record::Event(event)) => Some(event),
+        _ => None,
+    });
+    let mut reading = Reading::new(Side::Guest);
+    events.map(move |event| {
+        let turn = match &event.kind {
+            Kind::Begin { script } => Some((script.to_string(), true)),
+            Kind::Ended { script, .. } => Some((script.to_string(), false)),
+            _ => None,
+        };
+        (turn, reading.read(&event, FRAME_BYTES).frame)
+    })
+}
+
+/// The events of one script.
+fn slice(recording: &[u8], script: &str) -> Vec<Frame> {
+    let is = |turn: &Option<(String, bool)>, begins: bool| {
+        turn.as_ref().is_some_and(|(name, kind)| name == script && *kind == begins)
+    };
+    let mut ended = false;
+    let inside = events(recording).skip_while(|(turn, _)| !is(turn, true)).take_while(|(turn, _)| {
+        let before = ended;
+        ended |= is(turn, false);
+        !before
+    });
+    inside.map(|(_, frame)| frame).collect()
+}
+
+/// The beginning and the end, where there is more than anybody reads.
+fn shortened(mut frames: Vec<Frame>) -> Vec<Frame> {
+    if frames.len() > 2 * SHOWN + 1 {
+        let left_out = frames.len() - 2 * SHOWN;
+        frames.drain(SHOWN + 1..SHOWN + left_out);
+        let gap = &mut frames[SHOWN];
+        gap.from = Origin::Event;
+        gap.label = None;
+        gap.text = format!("and {left_out} more events");
+    }
+    frames
+}

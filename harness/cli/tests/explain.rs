@@ -1,0 +1,121 @@
+//! `explain` tells everything of every requirement, and plays each flaw that breaks it.
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod support;
+
+use serde_json::Value;
+use sidecert_proto::reasonix::contract::v2;
+use support::sidecert;
+
+fn explained(words: &[&str]) -> String {
+    let output = sidecert([&["explain"], words].concat());
+    assert_eq!(output.status.code(), Some(0), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn list(what: &str, suite: &str) -> Vec<Value> {
+    let output = sidecert(["list", what, "--format", "json", "--suite", suite]);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What stands on a page, without its layout.
+fn words(text: &str) -> String {
+    text.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Checks the page of every requirement of `suite`, but for those that `but` has as well.
+fn complete(suite: &str, but: &[Value]) {
+    let flaws = list("flaws", suite);
+    for row in list("requirements", suite) {
+        let id = row["id"].as_str().unwrap();
+        if but.iter().any(|known| known["id"] == id) {
+            continue;
+        }
+        let text = explained(&[id, "--suite", suite]);
+        let said = words(&text);
+        assert!(text.starts_with(id) && said.contains(row["text"].as_str().unwrap()), "{id}: {text}");
+        for cite in row["cites"].as_array().unwrap() {
+            for part in ["section", "english"] {
+                assert!(said.contains(cite[part].as_str().unwrap_or_default()), "{id}: {part}: {text}");
+            }
+        }
+        if let Some(script) = row["script"].as_str() {
+            assert!(said.contains(&format!("the script {script} begins")), "{id}: {text}");
+        }
+        let breaks = |flaw: &&Value| flaw["breaks"].as_array().unwrap().iter().any(|broken| broken == id);
+        for flaw in flaws.iter().filter(breaks) {
+            let name = flaw["name"].as_str().unwrap();
+            let heading = format!("BROKEN  by the mock with the flaw {name}\n");
+            let played = text.split_once(&heading).unwrap_or_else(|| panic!("{id}: {name}: {text}")).1;
+            let played = played.split("\nBROKEN").next().unwrap();
+            for part in ["expected │", "actual │", "> event", "see it with │"] {
+                assert!(played.contains(part), "{id}: {name}: {part}: {played}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_requirement_of_v1_is_explained_in_full() {
+    complete("reasonix-v1", &[]);
+}
+
+#[test]
+fn every_requirement_that_only_v2_has_is_explained_in_full() {
+    complete("reasonix-v2", &list("requirements", "reasonix-v1"));
+}
+
+#[test]
+fn a_requirement_is_found_by_its_end_and_by_a_pattern() {
+    let whole = explained(&["reasonix/transport/members-fit"]);
+    for word in ["members-fit", "transport/members-fit", "*members-f?t", "reasonix/*/members-fit"] {
+        assert_eq!(explained(&[word]), whole, "{word}");
+    }
+    // What only the second suite has is explained as that has it.
+    assert!(words(&explained(&["provides-fit"])).contains("a guest, in reasonix-v2"));
+    let elsewhere = explained(&["provides-fit", "--suite", "reasonix-v1"]);
+    assert!(elsewhere.contains("it is not asked in reasonix-v1") && !elsewhere.contains("EXAMPLE"));
+}
+
+#[test]
+fn an_unknown_requirement_is_told_with_the_nearest() {
+    for (word, says) in [
+        (
+            "member-fit",
+            "no requirement is called \"member-fit\"; did you mean reasonix/transport/members-fit?",
+        ),
+        (
+            "nothing-like-it",
+            "no requirement is called \"nothing-like-it\"; `sidecert list requirements` shows all",
+        ),
+        ("*shutdown*", "\"*shutdown*\" names 2 requirements: reasonix/lifecycle/"),
+        ("[[", "\"[[\" is no pattern: "),
+    ] {
+        let output = sidecert(["explain", word]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{word}: {told}");
+        assert!(told.starts_with(&format!("sidecert: {says}")), "{word}: {told}");
+    }
+}
+
+#[test]
+fn a_contract_without_the_fact_is_not_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("contract.json").display().to_string();
+    let mut document = v2().document().clone();
+    document["$defs"]["InitializeResult"]["properties"].as_object_mut().unwrap().remove("provides");
+    std::fs::write(&path, document.to_string()).unwrap();
+    let text = explained(&["provides-fit", "--suite", "reasonix-v2", "--contract", &path]);
+    assert!(text.contains("that has no InitializeResult.provides") && !text.contains("EXAMPLE"), "{text}");
+}
+
+#[test]
+fn what_must_be_given_is_said_with_the_command_that_gives_it() {
+    let provoked = words(&explained(&["frames-within-limit"]));
+    assert!(provoked.contains("large = { event = \"input.receive\"") && provoked.contains("--provoke FILE"));
+    let observed = words(&explained(&["exits-at-end-of-input"]));
+    assert!(
+        observed.contains("fails only with --profile reference")
+            && observed.contains("reasonix-v1 --profile reference")
+    );
+}
