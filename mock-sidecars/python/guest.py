@@ -157,6 +157,7 @@ def parse(data: bytes) -> Tuple[str, Any]:
 
 
 SPACE = re.compile(r"[ \t\r\n]*").match
+skip = json.JSONDecoder(parse_int=len, parse_float=len).raw_decode  # only where a value ends is wanted
 
 
 def written(text: str, *path: str) -> str:
@@ -167,9 +168,9 @@ def written(text: str, *path: str) -> str:
     for wanted in path:
         at, found = SPACE(text).end() + 1, ""
         while text[at - 1] != "}":
-            name, at = raw_decode(text, SPACE(text, at).end())
+            name, at = skip(text, SPACE(text, at).end())
             start = SPACE(text, SPACE(text, at).end() + 1).end()  # behind the colon
-            _, end = raw_decode(text, start)
+            _, end = skip(text, start)
             found = text[start:end] if name == wanted else found
             at = SPACE(text, end).end() + 1  # behind the comma, or the brace
         text = found
