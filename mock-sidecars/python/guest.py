@@ -120,7 +120,22 @@ def no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")  # Python would take NaN and Infinity
 
 
-raw_decode = json.JSONDecoder(parse_int=read_integer, parse_constant=no_constant).raw_decode
+def reader(**options: Any) -> Callable[[str, int], Tuple[Any, int]]:
+    """Reads a value and says where it ends. The quick scanner of Python 3.12 and later gives up on deep
+    nesting, whatever the recursion limit; the other one does not."""
+    quick, deep = json.JSONDecoder(**options), json.JSONDecoder(**options)
+    deep.scan_once = json.scanner.py_make_scanner(deep)
+
+    def read(text: str, at: int) -> Tuple[Any, int]:
+        try:
+            return quick.raw_decode(text, at)
+        except RecursionError:
+            return deep.raw_decode(text, at)
+    return read
+
+
+raw_decode = reader(parse_int=read_integer, parse_constant=no_constant)
+skip = reader(parse_int=len, parse_float=len)  # for where a value ends, and nothing else
 dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -147,17 +162,13 @@ def parse(data: bytes) -> Tuple[str, Any]:
     if len(text) > MAX_NESTING and text.count("[") + text.count("{") > MAX_NESTING:
         if nesting(text) > MAX_NESTING:
             raise ValueError("nested too deeply")
-    try:
-        value, end = raw_decode(text)
-    except RecursionError:  # some interpreters have a lower ceiling of their own
-        raise ValueError("nested too deeply") from None
+    value, end = raw_decode(text, 0)
     if end != len(text) and text[end:].strip(" \t\r\n"):
         raise ValueError("more than one document")
     return text, value
 
 
 SPACE = re.compile(r"[ \t\r\n]*").match
-skip = json.JSONDecoder(parse_int=len, parse_float=len).raw_decode  # only where a value ends is wanted
 
 
 def written(text: str, *path: str) -> str:
@@ -842,7 +853,7 @@ def main(arguments: List[str]) -> int:
     if wanted is None:
         print("usage: guest.py [--protocol v1|v2]", file=sys.stderr)
         return 2
-    sys.setrecursionlimit(MAX_NESTING + 1000)  # the parser recurses as deep as a frame may nest
+    sys.setrecursionlimit(3 * MAX_NESTING)  # the parser recurses as deep as a frame may nest
     return Guest({name: major for name, major in PROTOCOLS.items() if major in wanted}).run()
 
 

@@ -483,7 +483,8 @@ class Echo(GuestCase):
     def test_inline(self):
         with Host() as host:
             host.ready()
-            for body in (self.TEXT, self.TEXT.replace(":1,", ":1 \t, \r").replace("{ ", "{\r ")):
+            deep = self.TEXT.replace('{}', "[" * 9990 + "]" * 9990)
+            for body in (self.TEXT, deep, self.TEXT.replace(":1,", ":1 \t, \r").replace("{ ", "{\r ")):
                 host.write(('{"params":{"payload":{"x":0} , "event":"input.receive","payload" :%s,"seq":1,'
                             '"timeoutMillis":5000} , "id":1,"method":"extension/intercept","jsonrpc":"2.0"}\n' % body).encode())
                 line = host.process.stdout.readline().decode()
