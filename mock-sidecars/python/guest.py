@@ -9,10 +9,10 @@ The host writes one JSON-RPC frame per line to stdin and reads frames from stdou
 flag the guest speaks whichever of the two majors `extension/initialize` offers.
 
 It has one thread and one loop. A request is served by a plain method that returns the result, or
-by a generator when the guest has to ask the host something first: `page = yield (method, params)`
-sends a request of its own and is resumed with the answer, and everything else is served in
+by a generator when the guest has to ask the host something first: `yield [(method, params), ...]`
+sends requests of its own and is resumed with all the answers, and everything else is served in
 between. Top to bottom: limits and errors, text to JSON, the shapes of params, bytes to lines,
-content pages, the guest, and the test provocations it understands.
+content pages, the guest, its provider, and the test provocations that it understands.
 
 Only the standard library; stdout carries frames and nothing else.
 """
@@ -27,7 +27,7 @@ import select
 import sys
 import time
 from types import GeneratorType
-from typing import Any, Callable, Dict, FrozenSet, Generator, Iterator, List, NoReturn, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Generator, Iterator, List, NoReturn, Optional, Set, Tuple
 
 FRAME_BYTES = 8 * 1024 * 1024  # one frame, its LF included, in either direction
 OBJECT_BYTES = 8 * 1024 * 1024  # one content object
@@ -35,6 +35,7 @@ PAGE_BYTES = 256 * 1024  # one page of it
 READ_BYTES = 64 * 1024  # a pipe seldom holds more
 MAX_NESTING = 10_000  # levels of arrays and objects in one frame
 MAX_TASKS = 32  # requests that wait for something at the same time
+LONGEST_BUDGET = 30.0  # seconds that an intercept may take when it names no time of its own
 
 PROTOCOLS = {"reasonix.extension.v1": 1, "reasonix.extension.v2": 2}
 NAME = os.environ.get("REASONIX_PLUGIN_NAME", "").strip() or "sidecert-guest"
@@ -77,10 +78,15 @@ class ConnectionEnd(Exception):
     """The peer broke a rule after which nothing it says can be trusted."""
 
 
+def without_keys(text: str) -> str:
+    """What is said of an error may hold a credential of the service that it came from."""
+    return re.sub(r"\b(?:sk|rk)-[\w-]{8,}", "****", text)
+
+
 def diagnose(message: str) -> None:
     """A line for whoever reads stderr. Not print(): without a stderr it would take stdout."""
     try:
-        os.write(2, f"guest: {message}\n".encode("utf-8", "replace"))
+        os.write(2, f"guest: {without_keys(message)}\n".encode("utf-8", "replace"))
     except OSError:
         pass
 
@@ -114,14 +120,29 @@ def no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")  # Python would take NaN and Infinity
 
 
-raw_decode = json.JSONDecoder(parse_int=read_integer, parse_constant=no_constant).raw_decode
+def reader(**options: Any) -> Callable[[str, int], Tuple[Any, int]]:
+    """Reads a value and says where it ends. The quick scanner of Python 3.12 and later gives up on deep
+    nesting, whatever the recursion limit; the other one does not."""
+    quick, deep = json.JSONDecoder(**options), json.JSONDecoder(**options)
+    deep.scan_once = json.scanner.py_make_scanner(deep)
+
+    def read(text: str, at: int) -> Tuple[Any, int]:
+        try:
+            return quick.raw_decode(text, at)
+        except RecursionError:
+            return deep.raw_decode(text, at)
+    return read
+
+
+raw_decode = reader(parse_int=read_integer, parse_constant=no_constant)
+skip = reader(parse_int=len, parse_float=len)  # for where a value ends, and nothing else
 dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 # Answers that never change are encoded once. No result of the protocol is a bare string, so a
 # handler that returns one has encoded it already.
 CONTINUE = dumps({"decision": "continue"})
-ACCEPTED = dumps({"accepted": True})
+ACCEPTED, NOT_ACCEPTED = dumps({"accepted": True}), dumps({"accepted": False})
 CANCELLED, NOT_CANCELLED = dumps({"cancelled": True}), dumps({"cancelled": False})
 
 
@@ -135,19 +156,36 @@ def nesting(text: str) -> int:
     return deepest
 
 
-def parse(data: bytes) -> Any:
-    """Exactly one JSON document, or ValueError. Bytes that are no UTF-8 become U+FFFD."""
+def parse(data: bytes) -> Tuple[str, Any]:
+    """Exactly one JSON document, as text and as value, or ValueError. What is no UTF-8 becomes U+FFFD."""
     text = data.decode("utf-8", "replace")
     if len(text) > MAX_NESTING and text.count("[") + text.count("{") > MAX_NESTING:
         if nesting(text) > MAX_NESTING:
             raise ValueError("nested too deeply")
-    try:
-        value, end = raw_decode(text)
-    except RecursionError:  # some interpreters have a lower ceiling of their own
-        raise ValueError("nested too deeply") from None
+    value, end = raw_decode(text, 0)
     if end != len(text) and text[end:].strip(" \t\r\n"):
         raise ValueError("more than one document")
-    return value
+    return text, value
+
+
+SPACE = re.compile(r"[ \t\r\n]*").match
+
+
+def written(text: str, *path: str) -> str:
+    """A value inside of an object, as it was written: no digit and no escape of it changes.
+
+    The text has been parsed, and has these members; of those with the same name the last one counts.
+    """
+    for wanted in path:
+        at, found = SPACE(text).end() + 1, ""
+        while text[at - 1] != "}":
+            name, at = skip(text, SPACE(text, at).end())
+            start = SPACE(text, SPACE(text, at).end() + 1).end()  # behind the colon
+            _, end = skip(text, start)
+            found = text[start:end] if name == wanted else found
+            at = SPACE(text, end).end() + 1  # behind the comma, or the brace
+        text = found
+    return text
 
 
 # ----------------------------------------------------------------------- the shapes of params
@@ -270,10 +308,22 @@ class LineReader:
 
 # ------------------------------------------------------------------------------- content pages
 
-# What a generator yields (a request to the host, or None to wait for its budget to run out),
-# what it is sent (the result), and what it returns (the result of the request it serves).
-Call = Optional[Tuple[str, Dict[str, Any]]]
-Routine = Generator[Call, Any, Any]
+# What a generator yields (requests to the host; none: it waits for its budget to run out), what it
+# is sent (the answers to them), and what it returns (the result of the request that it serves).
+Calls = List[Tuple[str, Dict[str, Any]]]
+Routine = Generator[Calls, List[Dict[str, Any]], Any]
+
+
+def ask(method: str, params: Dict[str, Any]) -> Routine:
+    """One request to the host, and its result. A reason counts only if it is told as we know it."""
+    answer, = yield [(method, params)]
+    if "result" in answer:
+        return answer["result"]
+    data = answer["error"].get("data")
+    reason = data.get("reason") if type(data) is dict else None
+    if type(reason) is str and reason in REASONS and data.get("retryable") is REASONS[reason][1]:
+        raise WireError(reason, "the host refused a request of this extension")
+    raise WireError("internal", "a request to the host failed")
 
 
 def fetch(fields: List[Dict[str, Any]], inline: Any) -> Routine:
@@ -285,7 +335,7 @@ def fetch(fields: List[Dict[str, Any]], inline: Any) -> Routine:
         raise WireError("frame_too_large", "the content object is above the limit")
     body, more = bytearray(), True
     while more:
-        page = yield ("host/content/read", {"contentRef": field["contentRef"], "offset": len(body)})
+        page = yield from ask("host/content/read", {"contentRef": field["contentRef"], "offset": len(body)})
         body += page_bytes(page, field, len(body))
         more = "nextOffset" in page
     if len(body) != field["totalBytes"] or hashlib.sha256(body).hexdigest() != field["sha256"]:
@@ -319,19 +369,20 @@ def page_bytes(page: Any, field: Dict[str, Any], offset: int) -> bytes:
 class Task:
     """A request that is being served by a generator, until `deadline`."""
 
-    __slots__ = ("ident", "routine", "deadline")
+    __slots__ = ("ident", "routine", "deadline", "answers")
 
     def __init__(self, ident: str, routine: Routine, deadline: float) -> None:
         self.ident, self.routine, self.deadline = ident, routine, deadline
+        self.answers: Dict[int, Optional[Dict[str, Any]]] = {}  # by the id of what it asked
 
 
 class Stream:
     """A running provider stream: the chunks to come, and how many are out."""
 
-    __slots__ = ("chunks", "seq", "stamp", "held")
+    __slots__ = ("chunks", "seq", "stamp")
 
-    def __init__(self, chunks: Iterator[Optional[Dict[str, Any]]], stamp: Dict[str, Any]) -> None:
-        self.chunks, self.stamp, self.seq, self.held = chunks, stamp, 0, False
+    def __init__(self, chunks: Iterator[Dict[str, Any]], stamp: Dict[str, Any]) -> None:
+        self.chunks, self.stamp, self.seq = chunks, stamp, 0
 
 
 NEW, GREETED, READY, CLOSING = "new", "greeted", "ready", "closing"
@@ -344,9 +395,14 @@ class Guest:
         self.protocols = protocols
         self.state = NEW
         self.shapes = SHAPES[max(protocols.values())]
-        self.has_provider = False
+        self.session: Dict[str, Any] = {}  # what every UI frame repeats
+        self.has_provider = self.has_ui = False
+        self.surfaces: Set[str] = set()
+        self.text = ""  # of the frame that is being served
         self.streams: Dict[str, Stream] = {}
-        self.tasks: Dict[int, Task] = {}  # by the id of the request each one waits for
+        self.cancelled: List[Dict[str, Any]] = []  # ends of streams, told once the cancel is answered
+        self.tasks: List[Task] = []
+        self.calls: Dict[int, Task] = {}  # by the ids of the requests that they wait for
         self.last_call = 0
         self.handlers: Dict[str, Callable[[Dict[str, Any]], Any]] = {
             "extension/initialize": self.initialize,
@@ -366,42 +422,41 @@ class Guest:
         reader = LineReader()
         try:
             while True:
-                if not self.tasks and not self.streams or self.input_waits():
+                readable, writable = self.wait()
+                if readable:
                     chunk = os.read(0, READ_BYTES)
                     for line in reader.feed(chunk):
                         self.receive(line)
                     if not chunk:  # a last line without LF still counts
                         self.receive(bytes(reader.tail))
                         return 0
-                self.advance()
+                self.expire()
+                if writable:
+                    self.advance()
         except (ConnectionEnd, OSError) as end:
             diagnose(f"connection ended: {end}")
             return 1
 
-    def input_waits(self) -> bool:
-        """Wait for input, but not longer than the guest's own work can wait."""
+    def wait(self) -> Tuple[bool, bool]:
+        """Wait for input, for room for a chunk of a stream, or for the next deadline."""
+        if not self.tasks and not self.streams:
+            return True, False  # the read itself waits
         patience: Optional[float] = None
-        if any(not stream.held for stream in self.streams.values()):
-            patience = 0
-        elif self.tasks:
-            nearest = min(task.deadline for task in self.tasks.values()) - time.monotonic()
+        if self.tasks:
+            nearest = min(task.deadline for task in self.tasks) - time.monotonic()
             patience = max(0.0, min(nearest, 3600.0))
-        return bool(select.select([0], [], [], patience)[0])
+        readable, writable, _ = select.select([0], [1] if self.streams else [], [], patience)
+        return bool(readable), bool(writable)
 
     def advance(self) -> None:
-        """One chunk of each stream, and an end to whatever ran out of time.
-
-        Chunks go out between two reads, so that a cancel is seen while its stream still runs.
-        """
+        """One chunk of each stream. They go out between two reads, so that a cancel is soon seen."""
         for stream_id, stream in list(self.streams.items()):
-            if not stream.held:
-                self.step(stream_id, stream)
+            self.step(stream_id, stream)
+
+    def expire(self) -> None:
         now = time.monotonic() if self.tasks else 0.0
-        for call, task in list(self.tasks.items()):
-            if task.deadline <= now:
-                del self.tasks[call]
-                task.routine.close()
-                self.fail(task.ident, WireError("intercept_timeout", "the budget ran out"))
+        for task in [task for task in self.tasks if task.deadline <= now]:
+            self.abandon(task, WireError("intercept_timeout", "the budget ran out"))
 
     # -- frames in
 
@@ -410,50 +465,41 @@ class Guest:
         if not line:
             return
         try:
-            frame = parse(line)
+            self.text, frame = parse(line)
         except ValueError:
             return self.refuse("null", -32700, "parse error")
         if type(frame) is not dict:  # a batch, too: the protocol has none
             return self.refuse("null", -32600, "a frame is one object")
-        ident, method = frame.get("id"), frame.get("method")
-        is_request = "method" in frame
-        if not self.well_typed(frame, is_request):
-            return self.refuse("null", -32600, "a member of the frame has the wrong type")
+        ident, method, is_request = frame.get("id"), frame.get("method"), "method" in frame
+        legal = "null" if ident is None or not is_integer(ident) else str(ident)
         if not self.well_formed(frame, is_request):
-            return self.refuse(str(ident) if is_integer(ident) else "null", -32600, "invalid frame")
+            return self.refuse(legal, -32600, "invalid frame")
         if not is_request:
             return self.resume(frame)
         params = frame.get("params", {})
         if "id" not in frame:
             return self.notified(method, params)
-        ident = "null" if ident is None else str(ident)
         if type(params) is not dict:
-            return self.refuse(ident, -32600, "params is an object")
-        self.serve(ident, method, params)
-
-    @staticmethod
-    def well_typed(frame: Dict[str, Any], is_request: bool) -> bool:
-        """With a member of the wrong type not even the id is to be trusted."""
-        ident, method, error = frame.get("id"), frame.get("method"), frame.get("error")
-        return (
-            type(frame.get("jsonrpc", "")) is str
-            # A response to an id that we never use is ignored, not refused.
-            and (ident is None or is_integer(ident) or not is_request and type(ident) is str)
-            and (method is None or type(method) is str)
-            and (error is None or type(error) is dict and is_integer(error.get("code", 0))
-                 and type(error.get("message", "")) is str)
-        )
+            return self.refuse(legal, -32600, "params is an object")
+        self.serve(legal, method, params)
 
     @staticmethod
     def well_formed(frame: Dict[str, Any], is_request: bool) -> bool:
+        ident = frame.get("id")
         if frame.get("jsonrpc") != "2.0":
             return False
         if is_request:
-            return bool(frame["method"]) and "result" not in frame and "error" not in frame
+            return (
+                type(frame["method"]) is str and frame["method"] != ""
+                and (ident is None or is_integer(ident)) and "result" not in frame and "error" not in frame
+            )
         if "id" not in frame or "params" in frame or ("result" in frame) == ("error" in frame):
             return False
+        # A response to an id that we never use is ignored, not refused.
+        if not (ident is None or is_integer(ident) or type(ident) is str):
+            return False
         error = frame.get("error", {"code": 0, "message": ""})
-        return error is not None and "code" in error and "message" in error
+        return type(error) is dict and is_integer(error.get("code")) and type(error.get("message")) is str
 
     def notified(self, method: str, params: Any) -> None:
         """Notifications are never answered; events and changed resources need nothing done."""
@@ -474,6 +520,8 @@ class Guest:
                 self.start(ident, outcome, params.get("timeoutMillis", 0))
             else:
                 self.reply(ident, outcome)
+                while self.cancelled:
+                    self.notify("extension/provider/stream/end", self.cancelled.pop())
         except Exception as error:
             self.fail(ident, error)
 
@@ -490,44 +538,44 @@ class Guest:
     def start(self, ident: str, routine: Routine, budget_millis: int) -> None:
         if len(self.tasks) >= MAX_TASKS:
             return self.refuse(ident, -32099, "server busy")
-        budget = budget_millis / 1000 if budget_millis else float("inf")
-        self.proceed(Task(ident, routine, time.monotonic() + budget), routine.send, None)
+        budget = budget_millis / 1000 if budget_millis else LONGEST_BUDGET
+        budget -= min(budget / 4, 0.1)  # the answer has to be there in time, not to leave in time
+        task = Task(ident, routine, time.monotonic() + budget)
+        self.tasks.append(task)
+        self.proceed(task, None)
 
-    def proceed(self, task: Task, enter: Callable[[Any], Call], value: Any) -> None:
-        """Run a task up to its next question, or to its end."""
+    def proceed(self, task: Task, answers: Optional[List[Dict[str, Any]]]) -> None:
+        """Run a task up to its next questions, or to its end."""
         try:
-            call = enter(value)
-            self.last_call += 1
-            if call is not None and not self.emit(self.request(*call)):
-                raise WireError("frame_too_large", "the question would not fit into a frame")
-            self.tasks[self.last_call] = task
+            task.answers.clear()
+            for method, params in task.routine.send(answers):
+                self.last_call += 1
+                if not self.emit(f'{{"jsonrpc":"2.0","id":{self.last_call},{self.call(method, params)}}}'):
+                    raise WireError("frame_too_large", "the question would not fit into a frame")
+                task.answers[self.last_call] = None
+                self.calls[self.last_call] = task
         except StopIteration as done:
+            self.tasks.remove(task)
             self.reply(task.ident, done.value)
         except Exception as error:
-            self.fail(task.ident, error)
-
-    def request(self, method: str, params: Dict[str, Any]) -> str:
-        return f'{{"jsonrpc":"2.0","id":{self.last_call},"method":"{method}","params":{dumps(params)}}}'
+            self.abandon(task, error)
 
     def resume(self, frame: Dict[str, Any]) -> None:
         """Hand an answer to whoever waits for it; late and unasked ones go unnoticed."""
         ident = frame["id"]
-        task = self.tasks.pop(ident, None) if type(ident) is int else None
+        task = self.calls.pop(ident, None) if type(ident) is int else None
         if task is None:
             return
-        if "result" in frame:
-            self.proceed(task, task.routine.send, frame["result"])
-        else:
-            self.proceed(task, task.routine.throw, self.host_error(frame["error"]))
+        task.answers[ident] = frame
+        if None not in task.answers.values():
+            self.proceed(task, list(task.answers.values()))
 
-    @staticmethod
-    def host_error(error: Dict[str, Any]) -> WireError:
-        """A reason counts only when we know it and it is told as we know it."""
-        data = error.get("data")
-        reason = data.get("reason") if type(data) is dict else None
-        if type(reason) is str and reason in REASONS and data.get("retryable") is REASONS[reason][1]:
-            return WireError(reason, "the host refused a request of this extension")
-        return WireError("internal", "a request to the host failed")
+    def abandon(self, task: Task, error: Exception) -> None:
+        self.tasks.remove(task)
+        for call in task.answers:
+            self.calls.pop(call, None)
+        task.routine.close()
+        self.fail(task.ident, error)
 
     # -- frames out
 
@@ -567,7 +615,11 @@ class Guest:
             raise ConnectionEnd("no common protocol version")
 
     def notify(self, method: str, params: Dict[str, Any]) -> None:
-        self.emit(f'{{"jsonrpc":"2.0","method":"{method}","params":{dumps(params)}}}')
+        self.emit(f'{{"jsonrpc":"2.0",{self.call(method, params)}}}')
+
+    @staticmethod
+    def call(method: str, params: Dict[str, Any]) -> str:
+        return f'"method":"{method}","params":{dumps(params)}'
 
     # -- lifecycle
 
@@ -580,32 +632,33 @@ class Guest:
         if version != str(major):
             raise WireError("unsupported_version", "this version is not spoken here", fatal=True)
         self.state = GREETED
+        self.session = {name: params["session"][name] for name in ("sessionId", "generation")}
         manifest = params["manifest"]
         capabilities = manifest.get("capabilities", [])
+        self.has_ui = "ui" in capabilities
         answer: Dict[str, Any] = {
             "name": NAME, "version": "1.0.0", "protocolVersion": version, "stateSchemaVersion": 0,
             # Never more than the manifest expects: the host would refuse the whole handshake.
-            "subscriptions": [name for name in manifest.get("intercepts", []) if SCALARS["event"](name)],
+            # There is nothing to say about what a frontend shows.
+            "subscriptions": [name for name in manifest.get("intercepts", [])
+                              if SCALARS["event"](name) and name != "frontend.event"],
             "replaces": [],
         }
         ref, action = PROVIDER["ref"], UI_ACTION["actionId"]  # a missing list sets no limit
         if "providers" in capabilities and ref in manifest.get("providers", [ref]):
             self.has_provider = True
             answer["providers"] = [PROVIDER]
-        if "ui" in capabilities and action in manifest.get("uiActions", [action]):
+        if self.has_ui and action in manifest.get("uiActions", [action]):
             answer["uiActions"] = [UI_ACTION]
-        if manifest.get("provides"):  # only a v2 manifest can have it
-            key = ("kind", "namespace", "id")
-            answer["provides"] = [{name: entry[name] for name in key} for entry in manifest["provides"]]
+        if "provides" in manifest:  # only a v2 manifest can have it
+            answer["provides"] = manifest["provides"]
         return answer
 
     def shutdown(self, _: Dict[str, Any]) -> str:
         self.state = CLOSING
         self.streams.clear()
-        for task in self.tasks.values():  # nobody would serve their pages any more
-            task.routine.close()
-            self.fail(task.ident, WireError("protocol_error", "the connection is closing"))
-        self.tasks.clear()
+        for task in list(self.tasks):  # nobody would answer what they ask any more
+            self.abandon(task, WireError("protocol_error", "the connection is closing"))
         return ACCEPTED
 
     # -- interception
@@ -613,24 +666,26 @@ class Guest:
     def intercept(self, params: Dict[str, Any]) -> Any:
         if params.get("externalized"):
             return self.intercept_external(params)
-        return self.rule(params["event"], params["payload"])
+        text = self.text
+        return self.rule(params["event"], params["payload"], lambda: written(text, "params", "payload"))
 
     def intercept_external(self, params: Dict[str, Any]) -> Routine:
-        payload = yield from fetch(params["externalized"], params["payload"])
-        ruling = self.rule(params["event"], payload)
+        text, payload = yield from fetch(params["externalized"], params["payload"])
+        # A line break of the content would end the frame that repeats it; inside of strings there is none.
+        ruling = self.rule(params["event"], payload, lambda: re.sub(r"[\r\n]", " ", text))
         if isinstance(ruling, GeneratorType):
             ruling = yield from ruling
         return ruling
 
-    def rule(self, event: str, payload: Any) -> Any:
+    def rule(self, event: str, payload: Any, raw: Callable[[], str]) -> Any:
         """This guest has no opinion, unless a test asks for one."""
         if event == "input.receive" and type(payload) is dict and type(payload.get("text")) is str:
-            provoke = PROVOCATIONS.get(payload["text"])
-            if provoke is not None:
-                return provoke()
+            for mark, provoked in PROVOKED_RULINGS.items():
+                if payload["text"].startswith(mark):
+                    return provoked(self, raw)
         return CONTINUE
 
-    # -- the provider: it says what the user said
+    # -- streams
 
     def catalog(self, _: Dict[str, Any]) -> Dict[str, Any]:
         return {"providers": [PROVIDER] if self.has_provider else []}
@@ -643,7 +698,7 @@ class Guest:
             raise WireError("protocol_error", "this stream is running already")
         # In v2 a chunk names the generation it was asked by, so that a stale one can be told.
         stamp = {name: params[name] for name in ("generation", "epoch") if name in params}
-        self.streams[stream_id] = Stream(echo(params["request"]["messages"]), stamp)
+        self.streams[stream_id] = Stream(chunks(params["request"]["messages"]), stamp)
         return ACCEPTED
 
     def stream_cancel(self, params: Dict[str, Any]) -> str:
@@ -651,19 +706,20 @@ class Guest:
         if stream is None:
             return NOT_CANCELLED
         end = {"streamId": params["streamId"], "lastSeq": stream.seq, "interrupted": True}
-        self.notify("extension/provider/stream/end", end)
+        self.cancelled.append(end)
         return CANCELLED
 
     def step(self, stream_id: str, stream: Stream) -> None:
         try:
-            chunk = next(stream.chunks)
-        except StopIteration:
-            del self.streams[stream_id]
-            self.notify("extension/provider/stream/end", {"streamId": stream_id, "lastSeq": stream.seq})
-            return
+            chunk = next(stream.chunks, None)
+        except Exception as failure:
+            message = without_keys(str(failure)) or "the provider failed"
+            chunk = {"type": "error", "error": {"code": "provider_failed", "message": message}}
+            stream.chunks = iter(())
         if chunk is None:
-            stream.held = True
-            return
+            del self.streams[stream_id]
+            end = {"streamId": stream_id, "lastSeq": stream.seq}
+            return self.notify("extension/provider/stream/end", end)
         stream.seq += 1
         params = {"streamId": stream_id, "seq": stream.seq, "chunk": chunk, **stream.stamp}
         self.notify("extension/provider/stream/chunk", params)
@@ -675,18 +731,40 @@ class Guest:
             return {"accepted": False, "message": "no such action here"}
         return ACCEPTED
 
-    def ui_submit(self, _: Dict[str, Any]) -> str:
-        return ACCEPTED
+    def ui_submit(self, params: Dict[str, Any]) -> str:
+        return ACCEPTED if params["surfaceId"] in self.surfaces else NOT_ACCEPTED
+
+    def ui(self, surface_id: str, kind: str, payload: Dict[str, Any]) -> Dict[str, Any]:
+        return {"surfaceId": surface_id, "kind": kind, "payload": payload, **self.session}
 
 
-def echo(messages: List[Dict[str, Any]]) -> Iterator[Optional[Dict[str, Any]]]:
-    """The chunks of a stream; None means that nothing follows until the host cancels."""
+# ------------------------------------------------------------------------------- the provider
+
+Chunks = Iterator[Dict[str, Any]]
+
+
+def chunks(messages: List[Dict[str, Any]]) -> Chunks:
+    """What the provider says to these messages."""
     said = next((m.get("content", "") for m in reversed(messages) if m.get("role") == "user"), "")
-    said = said[:4096] or "(silence)"
+    for mark, provoked in PROVOKED_STREAMS.items():
+        if said.startswith(mark):
+            return provoked()
+    return echo(said[:1024] or "(silence)")
+
+
+def text_chunk(text: str) -> Dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def echo(said: str) -> Chunks:
+    """It says what the user said."""
+    yield {"type": "reasoning", "text": "They want to hear it again.", "signature": "echo-1"}
     for start in range(0, len(said), 512):
-        yield {"type": "text", "text": said[start:start + 512]}
-    if said == "sidecert:hold":
-        yield None
+        yield text_chunk(said[start:start + 512])
+    yield from conclusion()
+
+
+def conclusion() -> Chunks:
     kinds = ("cacheHit", "cacheMiss", "completion", "prompt", "reasoning", "total")
     usage = {f"{kind}Tokens": 0 for kind in kinds}
     yield {"type": "usage", "usage": {**usage, "finishReason": "stop"}}
@@ -695,22 +773,80 @@ def echo(messages: List[Dict[str, Any]]) -> Iterator[Optional[Dict[str, Any]]]:
 
 # ------------------------------------------------------------------------------- provocations
 
+# A test begins the text of an `input.receive` payload, or a user message, with one of the marks
+# below: see docs/provocations.md. What is provoked here gets the guest, and the payload as written.
 
-def provoke_panic() -> NoReturn:
+
+def panic(guest: Guest, raw: Callable[[], str]) -> NoReturn:
     raise RuntimeError("asked to fail")
 
 
-def provoke_slow() -> Routine:
-    yield None  # never resumed: the budget of the intercept ends it
+def slow(guest: Guest, raw: Callable[[], str]) -> Routine:
+    yield []  # never resumed: the budget of the intercept ends it
     return CONTINUE
 
 
-# A test puts one of these into the text of an `input.receive` payload.
-PROVOCATIONS: Dict[str, Callable[[], Any]] = {
-    "sidecert:large": lambda: {"decision": "replace", "replacement": {"text": "x" * (9 << 20)}},
-    "sidecert:block": lambda: {"decision": "block", "reason": "asked to block"},
-    "sidecert:panic": provoke_panic,
-    "sidecert:slow": provoke_slow,
+def replace(guest: Guest, raw: Callable[[], str]) -> Dict[str, Any]:
+    return {"decision": "replace", "replacement": {"text": "sidecert was here"}}
+
+
+def large(guest: Guest, raw: Callable[[], str]) -> Dict[str, Any]:
+    return {"decision": "replace", "replacement": {"text": "x" * (9 << 20)}}
+
+
+def prompt(guest: Guest, raw: Callable[[], str]) -> Routine:
+    if guest.has_ui:
+        question = {"title": "Go on?", "message": "A test asks this.", "fields": []}
+        yield [("host/ui/request", guest.ui("sidecert-prompt", "confirm", question))]  # any answer will do
+    return CONTINUE
+
+
+def publish(guest: Guest, raw: Callable[[], str]) -> Routine:
+    if guest.has_ui:
+        guest.surfaces.update(f"sidecert-{kind}" for kind in SURFACES)
+        frames = [guest.ui(f"sidecert-{kind}", kind, shown) for kind, shown in SURFACES.items()]
+        yield [("host/ui/publish", frame) for frame in frames]
+    return CONTINUE
+
+
+def echo_payload(guest: Guest, raw: Callable[[], str]) -> str:
+    return f'{{"decision":"replace","replacement":{raw()}}}'
+
+
+SURFACES: Dict[str, Dict[str, Any]] = {
+    "status": {"label": "Ready", "detail": "Nothing to do", "severity": "info", "progress": 0.5},
+    "card": {
+        "title": "A card", "text": "It has one field and one action.",
+        "fields": [{"key": "colour", "value": "green"}],
+        "actions": [{"actionId": UI_ACTION["actionId"], "label": UI_ACTION["label"]}],
+    },
+    "form": {
+        "title": "A form", "message": "Which colour?",
+        "fields": [{"key": "colour", "label": "Colour", "kind": "select", "options": ["green", "red"]}],
+    },
+    "notification": {"title": "A notification", "body": "It says nothing.", "severity": "info"},
+}
+
+
+def failing_stream() -> Chunks:
+    yield text_chunk("so far so good")
+    raise RuntimeError("the service refused the key sk-" + "made0up1for2a3test")
+
+
+def long_stream() -> Chunks:
+    for number in range(20_000):
+        yield text_chunk(f"{number} ")
+    yield from conclusion()
+
+
+PROVOKED_RULINGS: Dict[str, Callable[[Guest, Callable[[], str]], Any]] = {
+    "sidecert:panic": panic, "sidecert:slow": slow, "sidecert:replace": replace, "sidecert:large": large,
+    "sidecert:prompt": prompt, "sidecert:publish": publish, "sidecert:echo-payload": echo_payload,
+}
+PROVOKED_STREAMS: Dict[str, Callable[[], Chunks]] = {
+    "sidecert:empty-stream": lambda: iter(()),
+    "sidecert:failing-stream": failing_stream,
+    "sidecert:long-stream": long_stream,
 }
 
 
@@ -719,7 +855,7 @@ def main(arguments: List[str]) -> int:
     if wanted is None:
         print("usage: guest.py [--protocol v1|v2]", file=sys.stderr)
         return 2
-    sys.setrecursionlimit(MAX_NESTING + 1000)  # the parser recurses as deep as a frame may nest
+    sys.setrecursionlimit(3 * MAX_NESTING)  # the parser recurses as deep as a frame may nest
     return Guest({name: major for name, major in PROTOCOLS.items() if major in wanted}).run()
 
 

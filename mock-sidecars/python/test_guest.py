@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest.py")
@@ -103,6 +104,7 @@ class GuestCase(unittest.TestCase):
         self.assertEqual((answer["error"].get("data") or {}).get("reason"), reason, answer)
         if reason:
             self.assertIs(type(answer["error"]["data"]["retryable"]), bool)
+        return answer["error"]
 
 
 class Frames(GuestCase):
@@ -155,17 +157,20 @@ class Frames(GuestCase):
             self.fails(host.raw(b'{"jsonrpc":"2.0","id":1,"method":"\xff\xfe\\ud800"}'), -32601, "unknown_method")
             host.send(request(1, "provider/stream/open", stream_open("\ud800 é")))
             self.assertEqual(host.read()["result"], {"accepted": True})
+            self.assertEqual(host.read()["params"]["chunk"]["type"], "reasoning")
             self.assertEqual(host.read()["params"]["chunk"], {"type": "text", "text": "? é"})
 
 
 class Envelope(GuestCase):
     def test_refused(self):
         call = '"jsonrpc":"2.0","method":"x"'
-        no_id = ['"x"', "42", "null", "[]", "[{}]", "{}", '{"jsonrpc":"2.0","result":{}}', '{"jsonrpc":2,"id":1,"method":"x"}',
-                 '{"jsonrpc":"2.0","id":1,"method":7}', '{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":""}}',
+        no_id = ['"x"', "42", "null", "[]", "[{}]", "{}", '{"jsonrpc":"2.0","result":{}}',
                  '{"jsonrpc":"2.0","id":7.0,"result":{}}']
         no_id += ['{%s,"id":%s}' % (call, ident) for ident in ('"a"', "1.0", "1e2", "1.5", "true", "{}", "[]")]
         with_id = ['{"id":1,"method":"x"}', '{"jsonrpc":"1.0","id":1,"method":"x"}', '{"jsonrpc":"2.0","id":1,"method":""}',
+                   '{"jsonrpc":2,"id":1,"method":"x"}', '{"jsonrpc":"2.0","id":1,"method":7}',
+                   '{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":""}}',
+                   '{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":null}}', '{"jsonrpc":"2.0","id":1,"error":null}',
                    '{"jsonrpc":"2.0","id":1,"method":null}', '{"jsonrpc":"2.0","id":1}',
                    '{"jsonrpc":"2.0","id":1,"result":1,"error":null}', '{"jsonrpc":"2.0","id":1,"error":{"code":1}}']
         with_id += ['{%s,"id":1,%s}' % (call, more) for more in ('"params":[]', '"params":"x"', '"params":null', '"result":1')]
@@ -266,7 +271,7 @@ class Lifecycle(GuestCase):
         with Host() as host:
             answer = host.ready()
             self.assertEqual((answer["protocolVersion"], answer["stateSchemaVersion"]), ("1", 0))
-            self.assertEqual((answer["subscriptions"], answer["replaces"]), (EVERYTHING["intercepts"], []))
+            self.assertEqual((answer["subscriptions"], answer["replaces"]), ([name for name in EVERYTHING["intercepts"] if name != "frontend.event"], []))
             self.assertEqual(answer["providers"][0]["ref"], REF)
             self.assertEqual(answer["uiActions"][0]["actionId"], "demo")
             self.assertNotIn("provides", answer)
@@ -276,8 +281,8 @@ class Lifecycle(GuestCase):
             self.assertFalse({"providers", "uiActions", "provides"} & answer.keys())
 
     def test_v2(self):
-        entry = {"kind": "tool", "namespace": "n", "id": "i"}
-        manifest = {**EVERYTHING, "provides": [{**entry, "version": "1"}]}
+        entry = {"kind": "tool", "namespace": "n", "id": "i", "version": "1"}
+        manifest = {**EVERYTHING, "provides": [entry]}
         with Host() as host:
             answer = host.ready(2, manifest)
             self.assertEqual((answer["protocolVersion"], answer["provides"]), ("2", [entry]))
@@ -292,7 +297,7 @@ class Lifecycle(GuestCase):
 class Content(GuestCase):
     """The guest reads pages that this host serves, honestly or not."""
 
-    BODY = json.dumps({"text": "sidecert:block", "pad": "é" * 200000}, ensure_ascii=False).encode()
+    BODY = json.dumps({"text": "sidecert:replace", "pad": "é" * 200000}, ensure_ascii=False).encode()
 
     def descriptor(self, **changes):
         return {"jsonPointer": "/payload", "contentRef": "content_1", "totalBytes": len(self.BODY),
@@ -324,7 +329,7 @@ class Content(GuestCase):
                 self.assertIn("result", host.ask(50, "provider/catalog", {}))
                 host.send(self.page(call))
                 calls += 1
-            self.assertEqual((call["result"]["decision"], calls), ("block", 2))
+            self.assertEqual((call["result"]["decision"], calls), ("replace", 2))
 
     def test_dishonest_pages(self):
         for changes in ({"sha256": "0" * 64}, {"totalBytes": 1}, {"offset": 5}, {"contentRef": "other"}, {"encoding": "x"},
@@ -388,58 +393,178 @@ class Content(GuestCase):
 
 
 class Provocations(GuestCase):
-    def test_all(self):
+    def provoke(self, host, mark, **changes):
+        host.send(request(1, "intercept", intercept({"text": "sidecert:" + mark}, **changes)))
+
+    def test_rulings(self):
         with Host() as host:
             host.ready()
-            self.fails(host.ask(1, "intercept", intercept({"text": "sidecert:large"})), -32603)
-            self.fails(host.ask(1, "intercept", intercept({"text": "sidecert:panic"})), -32603, "internal")
-            self.fails(host.ask(1, "intercept", intercept({"text": "sidecert:slow"}, timeoutMillis=20)), -32000, "intercept_timeout")
-            self.assertEqual(host.ask(1, "intercept", intercept({"text": "sidecert:block"}))["result"]["decision"], "block")
-            for payload in ({"text": 1}, [], None, "sidecert:panic", {"text": "hello"}):
+            for more in ("", " and then some more"):
+                self.provoke(host, "large" + more)
+                self.assertNotIn("data", self.fails(host.read(), -32603))
+                self.provoke(host, "panic" + more)
+                self.assertNotIn("asked", self.fails(host.read(), -32603, "internal")["message"])
+                self.provoke(host, "replace" + more)
+                replaced = {"decision": "replace", "replacement": {"text": "sidecert was here"}}
+                self.assertEqual(host.read()["result"], replaced)
+            for payload in ({"text": 1}, [], None, "sidecert:panic", {"text": "hello"}, {"text": " sidecert:panic"}):
                 self.assertEqual(host.ask(1, "intercept", intercept(payload))["result"], {"decision": "continue"})
             elsewhere = intercept({"text": "sidecert:panic"}, event="tool.before")
             self.assertEqual(host.ask(1, "intercept", elsewhere)["result"], {"decision": "continue"})
 
+    def test_slow_takes_its_time_and_keeps_nobody_waiting(self):
+        with Host() as host:
+            host.ready()
+            before = time.monotonic()
+            self.provoke(host, "slow", timeoutMillis=600)
+            self.assertIn("result", host.ask(2, "provider/catalog"))
+            self.fails(host.read(), -32000, "intercept_timeout")
+            self.assertGreater(time.monotonic() - before, 0.4)
+
     def test_busy(self):
         with Host() as host:
             host.ready()
-            host.send(*[request(n, "intercept", intercept({"text": "sidecert:slow"}, timeoutMillis=0)) for n in range(33)])
+            slow = intercept({"text": "sidecert:slow"}, timeoutMillis=0)
+            host.send(*[request(n, "intercept", slow) for n in range(33)])
             self.fails(host.read(), -32099, ident=32)
             self.assertIn("result", host.ask(50, "provider/catalog"))
+
+    def test_prompt(self):
+        with Host() as host:
+            host.ready()
+            error = {"code": -32601, "message": "no", "data": {"reason": "unknown_method", "retryable": False}}
+            for answer in ({"result": {"cancelled": True}}, {"result": {"cancelled": False, "values": {"value": True}}},
+                           {"error": error}, {"result": None}):
+                self.provoke(host, "prompt")
+                call = host.read()
+                self.assertEqual((call["method"], call["params"]["kind"]), ("host/ui/request", "confirm"))
+                self.assertEqual((call["params"]["sessionId"], call["params"]["generation"]), ("s", 1))
+                self.assertEqual((call["params"]["payload"].keys(), call["params"]["payload"]["fields"]),
+                                 ({"title", "message", "fields"}, []))
+                self.assertIn("result", host.ask(2, "provider/catalog"))
+                host.send(*[{"jsonrpc": "2.0", "id": call["id"], **answer}] * 2)  # the second one is ignored
+                self.assertEqual(host.read(), {"jsonrpc": "2.0", "id": 1, "result": {"decision": "continue"}})
+            self.provoke(host, "prompt", timeoutMillis=20)
+            host.read()
+            self.fails(host.read(), -32000, "intercept_timeout")
+
+    def test_publish_and_submit(self):
+        place = {"generation": 1, "sessionId": "s"}
+        with Host() as host:
+            host.ready()
+            self.provoke(host, "publish")
+            calls = [host.read() for _ in range(4)]
+            self.assertEqual([call["params"]["kind"] for call in calls], ["status", "card", "form", "notification"])
+            for call in calls:
+                self.assertEqual((call["method"], call["params"]["sessionId"]), ("host/ui/publish", "s"))
+            for call in reversed(calls):
+                self.assertIn("result", host.ask(2, "provider/catalog"))
+                host.send({"jsonrpc": "2.0", "id": call["id"], "result": {"accepted": True}})
+            self.assertEqual(host.read()["result"], {"decision": "continue"})
+            for surface, known in ((calls[2]["params"]["surfaceId"], True), ("f", False)):
+                answer = host.ask(1, "ui/submit", {"surfaceId": surface, "values": {}, **place})
+                self.assertEqual(answer["result"], {"accepted": known})
+            for action, known in (("demo", True), ("nope", False)):
+                answer = host.ask(1, "ui/action", {"actionId": action, **place})
+                self.assertIs(answer["result"]["accepted"], known)
+
+    def test_no_ui_where_the_manifest_has_none(self):
+        with Host() as host:
+            host.ready(manifest={"capabilities": ["interceptors"], "intercepts": ["input.receive"]})
+            for mark in ("prompt", "publish"):
+                self.provoke(host, mark)
+                self.assertEqual(host.read()["result"], {"decision": "continue"})
+
+
+class Echo(GuestCase):
+    TEXT = (r'{ "text":"sidecert:echo-payload \u00e9 \ud800 \/","n":[ 1.0,-0, 1e400,123456789012345678901234567890,'
+            r'0.1000000000000000000001],"a":1,"a":"}{,\"","\u0061":{}}')
+
+    def test_inline(self):
+        with Host() as host:
+            host.ready()
+            deep = self.TEXT.replace('{}', "[" * 9990 + "]" * 9990)
+            for body in (self.TEXT, deep, self.TEXT.replace(":1,", ":1 \t, \r").replace("{ ", "{\r ")):
+                host.write(('{"params":{"payload":{"x":0} , "event":"input.receive","payload" :%s,"seq":1,'
+                            '"timeoutMillis":5000} , "id":1,"method":"extension/intercept","jsonrpc":"2.0"}\n' % body).encode())
+                line = host.process.stdout.readline().decode()
+                self.assertIn('"replacement":%s}}' % body, line)
+
+    def test_page_by_page(self):
+        with Host() as host:
+            host.ready()
+            body = self.TEXT.replace("[ 1.0,", "[\r\n1.0,\n") + "\n"
+            data = body.encode()
+            field = {"contentRef": "c", "totalBytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            fields = [{**field, "jsonPointer": "/payload"}]
+            host.send(request(1, "intercept", intercept(None, externalized=fields)))
+            call = host.read()
+            page = {**field, "offset": 0, "encoding": "utf8", "dataBase64": base64.b64encode(data).decode()}
+            host.send({"jsonrpc": "2.0", "id": call["id"], "result": page})
+            line = host.process.stdout.readline().decode()
+            self.assertIn('"replacement":%s}}' % body.replace("\r", " ").replace("\n", " "), line)
 
 
 class Streams(GuestCase):
     def test_to_the_end(self):
         with Host() as host:
             host.ready()
-            self.assertEqual(host.ask(1, "provider/stream/open", stream_open("a" * 600))["result"], {"accepted": True})
-            chunks = [host.read()["params"] for _ in range(4)]
-            self.assertEqual([chunk["seq"] for chunk in chunks], [1, 2, 3, 4])
-            self.assertEqual([chunk["chunk"]["type"] for chunk in chunks], ["text", "text", "usage", "done"])
-            self.assertEqual(len(chunks[2]["chunk"]["usage"]), 7)
-            end = host.read()
-            self.assertEqual((end["method"], end["params"]), ("extension/provider/stream/end", {"streamId": "es_1", "lastSeq": 4}))
+            answer = host.ask(1, "provider/stream/open", {**stream_open("a" * 2000), "seqBase": 0})
+            self.assertEqual(answer["result"], {"accepted": True})
+            chunks = [host.read()["params"] for _ in range(5)]
+            self.assertEqual([chunk["seq"] for chunk in chunks], [1, 2, 3, 4, 5])
+            self.assertEqual([chunk["chunk"]["type"] for chunk in chunks], ["reasoning", "text", "text", "usage", "done"])
+            self.assertIn("signature", chunks[0]["chunk"])
+            self.assertEqual(len(chunks[3]["chunk"]["usage"]), 7)
+            self.ends(host.read(), 5)
             self.assertEqual(host.end(), (b"", 0))
 
-    def test_hold_duplicate_cancel(self):
-        with Host() as host:
-            host.ready()
-            host.ask(1, "provider/stream/open", stream_open("sidecert:hold"))
-            self.assertEqual(host.read()["params"]["seq"], 1)
-            self.fails(host.ask(1, "provider/stream/open", stream_open("x")), -32600, "protocol_error")
-            end = host.ask(2, "provider/stream/cancel", {"streamId": "es_1"})
-            self.assertEqual(end["params"], {"streamId": "es_1", "lastSeq": 1, "interrupted": True})
-            self.assertEqual(host.read()["result"], {"cancelled": True})
-            self.assertEqual(host.ask(3, "provider/stream/cancel", {"streamId": "es_1"})["result"], {"cancelled": False})
-            self.fails(host.ask(1, "provider/stream/open", stream_open("x", ref="nope")), -32000, "provider_failed")
+    def ends(self, end, last, **more):
+        self.assertEqual(end["method"], "extension/provider/stream/end")
+        self.assertEqual(end["params"], {"streamId": "es_1", "lastSeq": last, **more})
 
-    def test_ui(self):
-        place = {"generation": 1, "sessionId": "s"}
+    def test_empty(self):
         with Host() as host:
             host.ready()
-            self.assertIs(host.ask(1, "ui/action", {"actionId": "demo", **place})["result"]["accepted"], True)
-            self.assertIs(host.ask(1, "ui/action", {"actionId": "nope", **place})["result"]["accepted"], False)
-            self.assertIs(host.ask(1, "ui/submit", {"surfaceId": "f", "values": {}, **place})["result"]["accepted"], True)
+            self.assertIn("result", host.ask(1, "provider/stream/open", stream_open("sidecert:empty-stream")))
+            self.ends(host.read(), 0)
+
+    def test_failing(self):
+        with Host() as host:
+            host.ready()
+            host.ask(1, "provider/stream/open", stream_open("sidecert:failing-stream, please"))
+            self.assertEqual(host.read()["params"]["chunk"]["type"], "text")
+            failed = host.read()["params"]
+            self.assertEqual((failed["seq"], failed["chunk"]["error"]["code"]), (2, "provider_failed"))
+            self.assertNotIn("sk-", failed["chunk"]["error"]["message"])
+            self.ends(host.read(), 2)
+
+    def test_long_gives_way(self):
+        with Host() as host:
+            host.ready()
+            host.ask(1, "provider/stream/open", stream_open("sidecert:long-stream"))
+            self.assertEqual(host.read()["params"]["seq"], 1)
+            # Nobody reads on, so the pipe fills up, and yet the guest hears what comes in.
+            host.send(request(2, "provider/stream/open", stream_open("x")),
+                      request(3, "provider/stream/open", stream_open("x", "es_2")),
+                      request(4, "provider/stream/open", stream_open("x", ref="nope")),
+                      request(5, "provider/stream/cancel", {"streamId": "es_1"}),
+                      request(6, "provider/stream/cancel", {"streamId": "es_1"}))
+            frames, chunks = {}, 1
+            while 6 not in frames or "es_2" not in frames:
+                frame = host.read()
+                if frame.get("method", "").endswith("end"):
+                    frames[frame["params"]["streamId"]] = frame
+                elif "id" in frame:
+                    frames[frame["id"]] = frame
+                elif frame["params"]["streamId"] == "es_1":
+                    self.assertNotIn(5, frames)
+                    chunks += 1
+            self.fails(frames[2], -32600, "protocol_error", ident=2)
+            self.fails(frames[4], -32000, "provider_failed", ident=4)
+            self.assertEqual((frames[5]["result"], frames[6]["result"]), ({"cancelled": True}, {"cancelled": False}))
+            self.ends(frames["es_1"], chunks, interrupted=True)
+            self.assertLess(chunks, 20_000)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::args::{InitArgs, Language};
@@ -74,7 +75,10 @@ fn write(path: &Path, text: &str, written: &mut Vec<PathBuf>) -> io::Result<()> 
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut file = File::create_new(path)?;
+    // The manifest starts the guest itself by its path.
+    let starts = path.file_stem().is_some_and(|stem| stem == "guest");
+    let mut file =
+        File::options().write(true).create_new(true).mode(if starts { 0o755 } else { 0o644 }).open(path)?;
     written.push(path.to_owned());
     file.write_all(text.as_bytes())
 }

@@ -45,7 +45,8 @@ def no_constant(name):
     raise ValueError(f"{name} is not JSON")
 
 
-decoder = json.JSONDecoder(parse_int=Integer, parse_constant=no_constant)
+quick, deep = (json.JSONDecoder(parse_int=Integer, parse_constant=no_constant) for _ in range(2))
+deep.scan_once = json.scanner.py_make_scanner(deep)  # since Python 3.12 the quick one has its own limit
 
 
 def parse(data):
@@ -58,9 +59,9 @@ def parse(data):
             if depth > MAX_NESTING:
                 raise ValueError("nested too deeply")
     try:
-        value, end = decoder.raw_decode(source)
+        value, end = quick.raw_decode(source)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        value, end = deep.raw_decode(source)
     if end != len(source):
         raise ValueError("more than one document")
     return value
@@ -315,5 +316,5 @@ def serve(name, version, interceptors):
             code = 1
         os._exit(code)  # at once, whatever is still going on
 
-    sys.setrecursionlimit(MAX_NESTING + 1000)  # the parser recurses as deep as a frame may nest
+    sys.setrecursionlimit(3 * MAX_NESTING)  # the parser recurses as deep as a frame may nest
     asyncio.run(run())
