@@ -517,7 +517,8 @@ class Guest {
   // -- streams
 
   #catalog() {
-    return json({ providers: this.#hasProvider ? [PROVIDER] : [] });
+    if (!this.#hasProvider) throw new Refusal("unknown_method", "there is no provider here");
+    return json({ providers: [PROVIDER] });
   }
 
   #open(params) {
@@ -582,11 +583,13 @@ class Guest {
   // -- UI
 
   #action(params) {
+    if (!this.#hasUi) throw new Refusal("unknown_method", "there is no action here");
     const known = string(params.get("actionId")) === ACTION.actionId;
     return json(known ? { accepted: true } : { accepted: false, message: "no such action here" });
   }
 
   #submit(params) {
+    if (!this.#hasUi) throw new Refusal("unknown_method", "there is no form here");
     return json({ accepted: this.#surfaces.has(string(params.get("surfaceId"))) });
   }
 }

@@ -688,7 +688,9 @@ class Guest:
     # -- streams
 
     def catalog(self, _: Dict[str, Any]) -> Dict[str, Any]:
-        return {"providers": [PROVIDER] if self.has_provider else []}
+        if not self.has_provider:
+            raise WireError("unknown_method", "there is no provider here")
+        return {"providers": [PROVIDER]}
 
     def stream_open(self, params: Dict[str, Any]) -> str:
         stream_id = params["streamId"]
@@ -727,11 +729,15 @@ class Guest:
     # -- UI
 
     def ui_action(self, params: Dict[str, Any]) -> Any:
+        if not self.has_ui:
+            raise WireError("unknown_method", "there is no action here")
         if params["actionId"] != UI_ACTION["actionId"]:
             return {"accepted": False, "message": "no such action here"}
         return ACCEPTED
 
     def ui_submit(self, params: Dict[str, Any]) -> str:
+        if not self.has_ui:
+            raise WireError("unknown_method", "there is no form here")
         return ACCEPTED if params["surfaceId"] in self.surfaces else NOT_ACCEPTED
 
     def ui(self, surface_id: str, kind: str, payload: Dict[str, Any]) -> Dict[str, Any]:

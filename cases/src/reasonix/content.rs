@@ -119,7 +119,7 @@ pub(super) static EXTERNALIZED_INTERCEPT: ScriptDef = ScriptDef {
             .request("externalized", contract::INTERCEPT, &params(&descriptor, 5_000))
             .answer("externalized")
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -220,12 +220,12 @@ pub(super) static STRAY_PAGES: ScriptDef = ScriptDef {
             .botch("twice", "it is the second response to its request", again)
             .0
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
 /// How long the guest has for an intercept whose content never comes, in milliseconds.
-const PATIENCE_MILLIS: u64 = 300;
+const PATIENCE_MILLIS: u64 = 200;
 /// How long we wait for it to give up, in milliseconds: long enough for a machine that is busy.
 const GIVES_UP_MILLIS: u64 = 1_500;
 
@@ -240,7 +240,7 @@ pub(super) static LATE_PAGE: ScriptDef = ScriptDef {
             .0
             .step(Step::Await { frame: Pattern::answer_to("late"), within: Within::Millis(GIVES_UP_MILLIS) });
         let late = answer(&captured("late"), "result", &page(setting, "late"));
-        Pages(script).botch("late", "its request was given up", late).0.fence().quiet()
+        Pages(script).botch("late", "its request was given up", late).0.fence().settle()
     },
 };
 
@@ -294,7 +294,7 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
             .botch("written-fraction", "its id is written as a fraction", fraction)
             .botch("both", "it has a result and an error", both);
         let pages = Pages(botched.0.fence());
-        labels.iter().fold(pages, |pages, label| pages.serve(label, &page(setting, label))).0.fence().quiet()
+        labels.iter().fold(pages, |pages, label| pages.serve(label, &page(setting, label))).0.fence().settle()
     },
 };
 
@@ -383,7 +383,7 @@ fn tampered_content(setting: &Setting<'_>) -> Script {
         .botch("misdescribed", "its reason is retryable", error("misdescribed", &format!("{{{data}:false}}")))
         .0
         .fence()
-        .quiet()
+        .settle()
 }
 
 /// A page with one letter of its data changed: the last one before the end of the text that it holds.

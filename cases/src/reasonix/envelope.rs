@@ -464,7 +464,7 @@ static EXTRA_MEMBERS: ScriptDef = ScriptDef {
                 )),
             })
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -501,6 +501,7 @@ static BAD_RESPONSES: ScriptDef = ScriptDef {
                 ),
             ],
         )
+        .quiet()
     },
 };
 
@@ -558,6 +559,7 @@ static ODD_NOTIFICATIONS: ScriptDef = ScriptDef {
                 ),
             ],
         )
+        .quiet()
     },
 };
 

@@ -177,7 +177,7 @@ static CUT_REQUESTS: ScriptDef = ScriptDef {
             .request("first", contract::STREAM_CANCEL, NOTHING_PARAMS)
             .request("second", contract::STREAM_CANCEL, NOTHING_PARAMS)
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -188,7 +188,7 @@ static SEPARATORS: ScriptDef = ScriptDef {
     needs: &[],
     build: |_| {
         let params = "{\"streamId\":\"sidecert\u{2028}\u{2029}\u{85}none\"}";
-        Script::new("separators").request("separators", contract::STREAM_CANCEL, params).fence().quiet()
+        Script::new("separators").request("separators", contract::STREAM_CANCEL, params).fence().settle()
     },
 };
 
@@ -213,6 +213,7 @@ static ODD_SPACE: ScriptDef = ScriptDef {
                 ("return-only", "it is a carriage return", "\r".to_owned()),
             ],
         )
+        .quiet()
     },
 };
 
@@ -524,7 +525,7 @@ static ODD_TEXT: ScriptDef = ScriptDef {
             .fence()
             .raw("lone-surrogate", "a string has half of a surrogate pair", surrogate)
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -579,7 +580,7 @@ static MANY_REQUESTS: ScriptDef = ScriptDef {
         let ask = |script: Script, number: usize| {
             script.request(&format!("request-{number}"), contract::INTERCEPT, &params)
         };
-        (1..=MANY).fold(Script::new("many-requests"), ask).fence().quiet()
+        (1..=MANY).fold(Script::new("many-requests"), ask).fence().settle()
     },
 };
 

@@ -89,7 +89,7 @@ static EVERY_POINT: ScriptDef = ScriptDef {
             );
             script.request(event, contract::INTERCEPT, &params)
         };
-        (1..).zip(&setting.contract.events).fold(Script::new("every-point"), ask).fence().quiet()
+        (1..).zip(&setting.contract.events).fold(Script::new("every-point"), ask).fence().settle()
     },
 };
 
@@ -249,7 +249,7 @@ static FAULT: ScriptDef = ScriptDef {
             .step(Step::Fence { or_end: true })
             .request("after-panic", contract::INTERCEPT, &plain)
             .fence()
-            .quiet()
+            .settle()
     },
 };
 

@@ -283,11 +283,11 @@ static EARLY_FRAMES: ScriptDef = ScriptDef {
                 request("second-initialize", contract::INITIALIZE, &host::initialize_params(setting)),
             )
             // Whatever is still being served must not take what comes next for the end of the handshake.
-            .quiet()
+            .settle()
             .notify("initialized", contract::INITIALIZED, "{}")
             .request("intercept", contract::INTERCEPT, &intercept)
             .step(Step::Fence { or_end: true })
-            .quiet()
+            .settle()
     },
 };
 
@@ -305,7 +305,7 @@ static LATE_INITIALIZE: ScriptDef = ScriptDef {
                 "it is the second one",
                 request("late-initialize", contract::INITIALIZE, &params),
             )
-            .quiet()
+            .settle()
             .step(Step::Close)
             .step(Step::Exit)
     },
@@ -403,7 +403,7 @@ pub(super) static EMPTY_MANIFEST: ScriptDef = ScriptDef {
                 );
             }
         }
-        script.step(Step::Fence { or_end: true }).quiet().step(Step::Close).step(Step::Exit)
+        script.step(Step::Fence { or_end: true }).settle().step(Step::Close).step(Step::Exit)
     },
 };
 
@@ -479,7 +479,7 @@ static NEGATIVE_SHUTDOWN: ScriptDef = ScriptDef {
         host::opening(setting)
             .fence()
             .raw("negative-shutdown", "its time is negative", frame)
-            .quiet()
+            .settle()
             .step(Step::Close)
             .step(Step::Exit)
     },

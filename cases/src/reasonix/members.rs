@@ -200,7 +200,7 @@ static NULL_PAYLOAD: ScriptDef = ScriptDef {
         Script::new("null-payload")
             .request("null-payload", contract::INTERCEPT, &params.to_string())
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -307,5 +307,6 @@ static BAD_OBSERVATIONS: ScriptDef = ScriptDef {
                 ),
             ],
         )
+        .quiet()
     },
 };

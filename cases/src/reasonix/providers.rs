@@ -143,7 +143,7 @@ static CATALOG: ScriptDef = ScriptDef {
     name: "catalog",
     process: Process::Tour,
     needs: &[Need::Declared("providers")],
-    build: |_| Script::new("catalog").request("catalog", contract::PROVIDER_CATALOG, "{}").fence().quiet(),
+    build: |_| Script::new("catalog").request("catalog", contract::PROVIDER_CATALOG, "{}").fence().settle(),
 };
 
 fn catalog_answered(exchange: &Exchange<'_>) -> Sight {
@@ -205,7 +205,7 @@ static STREAM: ScriptDef = ScriptDef {
             .answer("open")
             .step(ended("sidecert-stream"))
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -355,7 +355,7 @@ static UNKNOWN_PROVIDER: ScriptDef = ScriptDef {
         Script::new("unknown-provider")
             .request("unknown-provider", contract::STREAM_OPEN, &params.to_string())
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -404,7 +404,7 @@ static LONG_STREAM: ScriptDef = ScriptDef {
             .request("cancel", contract::STREAM_CANCEL, &format!(r#"{{"streamId":"{LONG}"}}"#))
             .answer("cancel")
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -456,6 +456,6 @@ static UNKNOWN_CANCEL: ScriptDef = ScriptDef {
         Script::new("unknown-cancel")
             .request("cancel", contract::STREAM_CANCEL, NOTHING_PARAMS)
             .fence()
-            .quiet()
+            .settle()
     },
 };

@@ -81,7 +81,7 @@ pub(super) fn oddities<'f>(
     let said = |script: Script, (label, departs, frame): (&str, &str, String)| {
         script.raw(label, departs, frame).step(Step::Fence { or_end: true })
     };
-    frames.into_iter().fold(script, said).quiet()
+    frames.into_iter().fold(script, said).settle()
 }
 
 /// A request under the id that its label stands for.

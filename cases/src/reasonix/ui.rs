@@ -94,7 +94,7 @@ static SURFACES: ScriptDef = ScriptDef {
             .request("publish", contract::INTERCEPT, &params)
             .answer("publish")
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -130,7 +130,7 @@ static DECLARED_ACTION: ScriptDef = ScriptDef {
         Script::new("declared-action")
             .request("declared", contract::UI_ACTION, &params.to_string())
             .fence()
-            .quiet()
+            .settle()
     },
 };
 
@@ -141,7 +141,7 @@ static UNKNOWN_ACTION: ScriptDef = ScriptDef {
     needs: &[Need::Declared("ui")],
     build: |setting| {
         let params = sample::params(setting, contract::UI_ACTION).to_string();
-        Script::new("unknown-action").request("unknown", contract::UI_ACTION, &params).fence().quiet()
+        Script::new("unknown-action").request("unknown", contract::UI_ACTION, &params).fence().settle()
     },
 };
 

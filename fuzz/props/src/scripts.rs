@@ -56,6 +56,7 @@ fn step(draw: &mut Draw<'_>, depth: usize) -> Step {
             Step::Await { frame, within }
         }
         6 => Step::Fence { or_end: draw.flag() },
+        7 if draw.flag() => Step::Settle,
         7 => Step::Quiet,
         8 => Step::Hold,
         9 => Step::Release,

@@ -89,6 +89,7 @@ fn waits(step: &Step, labels: &[&str]) -> String {
             "we ask something harmless and wait for the answer, or for the end of the connection".to_owned()
         }
         Step::Quiet => "we wait until nothing comes".to_owned(),
+        Step::Settle => "we wait until nothing comes, unless all of this has been answered".to_owned(),
         Step::Hold => "we stop reading".to_owned(),
         Step::Release => "we read again".to_owned(),
         Step::Close => "we close its standard input".to_owned(),

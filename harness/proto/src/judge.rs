@@ -417,6 +417,7 @@ impl<'c> Judge<'c> {
                 process.script = Some(Slice { name: script.to_string(), first: at, lines });
                 process.ended.scripts.push(script.to_string());
                 process.keep(line);
+                self.observe(process, event.t, Happened::Event(&event.kind), false);
             }
             Kind::Ended { cut, .. } => {
                 process.keep(line);

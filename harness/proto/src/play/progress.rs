@@ -21,6 +21,10 @@ pub(super) struct Playing {
     /// Frames that no step has claimed; kept only where a step may come that asks for one.
     pub(super) unclaimed: Option<VecDeque<Vec<u8>>>,
     pub(super) cut_at: Vec<usize>,
+    /// Whether a step asks if everything was answered, so that it is counted.
+    pub(super) settles: bool,
+    /// How many frames of ours may still be answered.
+    pub(super) due: i64,
 }
 
 /// A list of steps, and how far it has come.
@@ -34,7 +38,8 @@ pub(super) struct Level {
 
 impl Playing {
     pub(super) fn new(name: &str, script: Script) -> Self {
-        let awaits = script.steps.iter().any(has_await);
+        let awaits = script.steps.iter().any(|step| has(step, &|step| matches!(step, Step::Await { .. })));
+        let settles = script.steps.iter().any(|step| has(step, &|step| *step == Step::Settle));
         Self {
             name: name.to_owned(),
             stack: vec![Level { steps: Rc::from(script.steps), next: 0, again: 1, each: None }],
@@ -44,6 +49,8 @@ impl Playing {
             captures: Captures::new(),
             unclaimed: awaits.then(VecDeque::new),
             cut_at: Vec::new(),
+            settles,
+            due: 0,
         }
     }
 
@@ -137,10 +144,10 @@ impl Playing {
     }
 }
 
-fn has_await(step: &Step) -> bool {
+/// Whether `step`, or one in it, is what `test` looks for.
+fn has(step: &Step, test: &dyn Fn(&Step) -> bool) -> bool {
     match step {
-        Step::Await { .. } => true,
-        Step::Repeat { steps, .. } | Step::Each { steps, .. } => steps.iter().any(has_await),
-        _ => false,
+        Step::Repeat { steps, .. } | Step::Each { steps, .. } => steps.iter().any(|step| has(step, test)),
+        step => test(step),
     }
 }

@@ -181,8 +181,15 @@ impl Play<'_> {
         if let Envelope::Response { id: Id::Integer(id), .. } = envelope
             && let Some(since) = self.pending.remove(id)
         {
-            self.clock.took(now.saturating_sub(since));
+            // How long it takes to start says nothing about how long it takes to answer.
+            if !matches!(&self.waiting, Some(Waiting { wait: Wait::Start, .. })) {
+                self.clock.took(now.saturating_sub(since));
+            }
             answered = Some(*id);
+        }
+        let fence = matches!(&self.waiting, Some(Waiting { what: What::Fence { id, .. }, .. }) if answered == Some(*id));
+        if let (Some(script), Envelope::Response { .. }, false) = (&mut self.script, envelope, fence) {
+            script.due -= 1;
         }
         let mut out = Vec::new();
         let claimed = match &mut self.script {
@@ -194,7 +201,7 @@ impl Play<'_> {
             self.answer(frame, now);
         }
         match &self.waiting {
-            Some(Waiting { what: What::Fence { id, .. }, .. }) if answered == Some(*id) => {
+            Some(Waiting { what: What::Fence { .. }, .. }) if fence => {
                 self.came(now);
                 self.fence_answered(now);
             }

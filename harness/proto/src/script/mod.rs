@@ -169,6 +169,8 @@ pub enum Step {
     },
     /// Wait until nothing comes for eight times the median time of an answer.
     Quiet,
+    /// The same, unless each frame of ours in this script that can be answered has been.
+    Settle,
     /// Stop reading from the target.
     Hold,
     /// Read again.
@@ -301,6 +303,12 @@ impl Script {
     #[must_use]
     pub fn quiet(self) -> Self {
         self.step(Step::Quiet)
+    }
+
+    /// Waits until nothing comes, unless each frame of ours that can be answered has been.
+    #[must_use]
+    pub fn settle(self) -> Self {
+        self.step(Step::Settle)
     }
 
     /// Appends the steps and reactions of another script.

@@ -4,7 +4,7 @@
 //! {"script":"odd-ids","format":1}
 //! {"send":{"json":{"jsonrpc":"2.0","id":{"$id":"probe"},"method":…}},"as":"probe"}
 //! {"raw":{"json":{…}},"departs":"a string id","as":"odd"}      {"tail":…} is raw without a line feed      {"cut":[1,17]}
-//! {"await":{…},"within":"answer"}   {"fence":{}}   {"fence":{"or":"end"}}   {"quiet":{}}
+//! {"await":{…},"within":"answer"}   {"fence":{}}   {"fence":{"or":"end"}}   {"quiet":{}}   {"settle":{}}
 //! {"hold":{}} {"release":{}} {"close":{}} {"exit":{}} {"kill":{}}
 //! {"repeat":3,"steps":[…]}          {"each":"list","as":"element","steps":[…]}
 //! {"when":{…},"answer":{…},"twice":true,"after":2,"times":1}   {"when":{…},"never":true}
@@ -129,9 +129,10 @@ fn write_step(out: &mut Vec<u8>, step: &Step) {
 }
 
 /// The steps that are only a name.
-const PLAIN: [(&str, Step); 7] = [
+const PLAIN: [(&str, Step); 8] = [
     ("fence", Step::Fence { or_end: false }),
     ("quiet", Step::Quiet),
+    ("settle", Step::Settle),
     ("hold", Step::Hold),
     ("release", Step::Release),
     ("close", Step::Close),
@@ -328,7 +329,7 @@ mod tests {
             .fence()
             .step(Step::Fence { or_end: true })
             .quiet();
-        for step in [Step::Hold, Step::Release, Step::Close, Step::Exit, Step::Kill] {
+        for step in [Step::Settle, Step::Hold, Step::Release, Step::Close, Step::Exit, Step::Kill] {
             script = script.step(step);
         }
         let inner = vec![Step::Each { of: "list".into(), name: "e".into(), steps: vec![Step::Quiet] }];
