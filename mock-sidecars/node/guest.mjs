@@ -667,7 +667,7 @@ function* conclusion() {
 const SURFACES = {
   status: { label: "Ready", detail: "Nothing to do", severity: "info", progress: 0.5 },
   card: {
-    title: "A card", text: "It has one field and one action.",
+    title: "A card", markdown: "It has *one* field and one action.",
     fields: [{ key: "colour", value: "green" }], actions: [ACTION],
   },
   form: {

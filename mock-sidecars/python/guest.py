@@ -822,7 +822,7 @@ def echo_payload(guest: Guest, raw: Callable[[], str]) -> str:
 SURFACES: Dict[str, Dict[str, Any]] = {
     "status": {"label": "Ready", "detail": "Nothing to do", "severity": "info", "progress": 0.5},
     "card": {
-        "title": "A card", "text": "It has one field and one action.",
+        "title": "A card", "markdown": "It has *one* field and one action.",
         "fields": [{"key": "colour", "value": "green"}],
         "actions": [{"actionId": UI_ACTION["actionId"], "label": UI_ACTION["label"]}],
     },

@@ -263,7 +263,7 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "swaps-answers",
-        &["reasonix/members/fit", "reasonix/streams/unknown-cancel-answered"],
+        &["reasonix/members/members-fit", "reasonix/streams/unknown-cancel-answered"],
         Trigger::Says(r#"{"result":{"cancelled":{"$any":true}}}"#),
         Misdeed::Edit("\"result\":{\"cancelled\":false}", "\"result\":{\"decision\":\"continue\"}"),
     ),
@@ -509,7 +509,7 @@ pub static FLAWS: &[Flaw] = &[
     // ---- members ----
     flaw(
         "decides-what-is-no-decision",
-        &["reasonix/members/fit", "reasonix/interception/unwatched-points-continue"],
+        &["reasonix/members/members-fit", "reasonix/interception/unwatched-points-continue"],
         Trigger::Answers(contract::INTERCEPT),
         Misdeed::Edit("\"continue\"", "\"Continue\""),
     ),
@@ -517,7 +517,7 @@ pub static FLAWS: &[Flaw] = &[
         V1,
         flaw(
             "provides-before-its-time",
-            &["reasonix/members/fit"],
+            &["reasonix/members/members-fit"],
             Trigger::Answers(contract::INITIALIZE),
             Misdeed::Edit("\"replaces\":[]", "\"replaces\":[],\"provides\":[]"),
         ),
@@ -526,7 +526,7 @@ pub static FLAWS: &[Flaw] = &[
         "misspells-its-decision",
         &[
             "reasonix/members/names-exact",
-            "reasonix/members/fit",
+            "reasonix/members/members-fit",
             "reasonix/interception/every-point-ruled",
             "reasonix/interception/unwatched-points-continue",
             "reasonix/interception/replaces-when-it-should",
@@ -623,7 +623,7 @@ pub static FLAWS: &[Flaw] = &[
     // ---- lifecycle ----
     flaw(
         "has-no-name",
-        &["reasonix/lifecycle/initialize-complete", "reasonix/members/fit"],
+        &["reasonix/lifecycle/initialize-complete", "reasonix/members/members-fit"],
         Trigger::Answers(contract::INITIALIZE),
         Misdeed::Edit("\"version\":\"0.1.0\"", "\"version\":\"\""),
     ),
@@ -663,7 +663,7 @@ pub static FLAWS: &[Flaw] = &[
         V2,
         flaw(
             "provides-nothing-by-name",
-            &["reasonix/lifecycle/provides-fit", "reasonix/members/fit"],
+            &["reasonix/lifecycle/provides-fit", "reasonix/members/members-fit"],
             Trigger::Answers(contract::INITIALIZE),
             Misdeed::Edit("\"kind\":\"tool\"", "\"kind\":\"\""),
         ),
@@ -1031,7 +1031,7 @@ pub static FLAWS: &[Flaw] = &[
             "reasonix/streams/chunks-contiguous",
             "reasonix/streams/streams-apart",
             "reasonix/streams/ended-once",
-            "reasonix/members/fit",
+            "reasonix/members/members-fit",
         ],
         Trigger::Says(r#"{"method":"extension/provider/stream/chunk","params":{"seq":1}}"#),
         Misdeed::Edit("\"seq\":1", "\"seq\":0"),

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -162,26 +163,62 @@ fn without_provocations_nothing_else_changes() {
     assert_none(&wrong);
 }
 
-/// What is wrong with each flaw of `suite`, on every processor.
-fn of_every_flaw(suite: &'static Suite, check: impl Fn(&'static Flaw) -> Vec<String> + Sync) -> Vec<String> {
+/// What `check` says of each flaw of `suite`, in their order, on every processor.
+fn of_every_flaw<T: Send>(suite: &'static Suite, check: impl Fn(&'static Flaw) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let all: Vec<_> = flaws(suite).collect();
     let work = || {
-        let mut wrong = Vec::new();
-        while let Some(flaw) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            wrong.extend(check(flaw));
+        let mut said = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(flaw) = all.get(place) else { return said };
+            said.push((place, check(flaw)));
         }
-        wrong
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
+    let mut said: Vec<_> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
-    })
+    });
+    said.sort_by_key(|(place, _)| *place);
+    said.into_iter().map(|(_, said)| said).collect()
+}
+
+/// One line of the matrix: what a flaw fails, what it fails only by what was observed, and how much it cuts short.
+fn line(flaw: &Flaw, judged: &Judged) -> String {
+    let mut line = format!("{}:", flaw.name);
+    for (row, _) in judged.verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Fail(_))) {
+        let how = if row.basis() == Basis::Specified { "fails" } else { "observed" };
+        line += &format!("\n    {how} {}", row.id);
+    }
+    let cut = |verdict: &Verdict| matches!(verdict, Verdict::Undecided(Why::CutShort(_)));
+    let cut = judged.verdicts.iter().filter(|(_, verdict)| cut(verdict)).count();
+    if cut > 0 {
+        line += &format!("\n    cuts short {cut}");
+    }
+    line + "\n"
+}
+
+/// Holds the matrix of `suite` against the golden one, or writes that when it is asked to.
+fn compare_with_golden(suite: &Suite, lines: &[String], wrong: &mut Vec<String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../golden/matrices/{}.txt", suite.name));
+    let text = lines.concat();
+    if std::env::var_os("SIDECERT_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        return std::fs::write(&path, text).unwrap();
+    }
+    if std::fs::read_to_string(&path).unwrap_or_default() != text {
+        wrong.push(format!("golden/matrices/{}.txt is another: `cargo xtask golden` writes it", suite.name));
+    }
 }
 
 /// What is wrong with a flaw under the reference profile, given what a flawless mock comes to.
-fn mismatches(suite: &'static Suite, isolate: bool, flawless: &Judged, flaw: &'static Flaw) -> Vec<String> {
+fn mismatches(
+    suite: &'static Suite,
+    isolate: bool,
+    flawless: &Judged,
+    flaw: &'static Flaw,
+) -> (Vec<String>, String) {
     let mut wrong = Vec::new();
     let (judged, fired) = run(suite, How { flaw: Some(flaw), isolate, profile: Profile::Reference, ..PLAIN });
     let mut tell = |says: String| {
@@ -212,7 +249,7 @@ fn mismatches(suite: &'static Suite, isolate: bool, flawless: &Judged, flaw: &'s
             tell(format!("it changes {} to {verdict:?}", row.id));
         }
     }
-    wrong
+    (wrong, line(flaw, &judged))
 }
 
 #[test]
@@ -220,7 +257,12 @@ fn each_flaw_fails_exactly_what_it_names() {
     let mut wrong = Vec::new();
     for (suite, isolate) in [(SUITES[0], true), (SUITES[1], true), (SUITES[1], false)] {
         let flawless = run(suite, How { isolate, profile: Profile::Reference, ..PLAIN }).0;
-        wrong.extend(of_every_flaw(suite, |flaw| mismatches(suite, isolate, &flawless, flaw)));
+        let said = of_every_flaw(suite, |flaw| mismatches(suite, isolate, &flawless, flaw));
+        let (faults, lines): (Vec<_>, Vec<_>) = said.into_iter().unzip();
+        wrong.extend(faults.into_iter().flatten());
+        if isolate {
+            compare_with_golden(suite, &lines, &mut wrong);
+        }
     }
     assert_none(&wrong);
 }
@@ -229,7 +271,7 @@ fn each_flaw_fails_exactly_what_it_names() {
 fn what_is_only_observed_warns_by_default_and_what_is_specified_fails() {
     // The editions differ in what they ask, not in who asks it.
     let suite = SUITES[1];
-    let wrong = of_every_flaw(suite, |flaw| {
+    let wrong: Vec<Vec<String>> = of_every_flaw(suite, |flaw| {
         let judged = run(suite, How { flaw: Some(flaw), isolate: true, ..PLAIN }).0;
         let broken = judged.verdicts.iter().filter(|(row, _)| flaw.breaks.contains(&row.id));
         let odd = broken.filter(|(row, verdict)| {
@@ -240,7 +282,7 @@ fn what_is_only_observed_warns_by_default_and_what_is_specified_fails() {
         });
         odd.map(|(row, verdict)| format!("{} {}: {verdict:?}", flaw.name, row.id)).collect()
     });
-    assert_none(&wrong);
+    assert_none(&wrong.concat());
 }
 
 #[test]

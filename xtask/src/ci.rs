@@ -38,6 +38,16 @@ pub(crate) fn run(repository: &Repository) -> Outcome {
         let mut python = repository.command("python3");
         python.args(["-I", "mock-sidecars/python/test_guest.py"]);
         quiet(python)
+    })?;
+    step("the guest in JavaScript", || {
+        let mut node = repository.command("node");
+        if node.arg("--version").output().is_err() {
+            println!("SKIPPED: there is no `node`, so the guest in JavaScript is not tested");
+            return Ok(());
+        }
+        let mut node = repository.command("node");
+        node.args(["--test", "mock-sidecars/node/test_guest.mjs"]);
+        quiet(node)
     })
 }
 

@@ -20,6 +20,7 @@ cargo xtask TASK
 
   ci                        everything that must be green, in order, up to the first failure
   gen [--check]             write the generated files; with --check, fail if one would change
+  golden                    write the conclusions under golden/ anew: their diff is what a reviewer reads
   tidy                      what no compiler checks: purity, names, lengths, links
   fuzz-smoke [--seconds N]  build the libFuzzer targets on this compiler and run each for N seconds (default 5)
   help                      this
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&repository),
         ["gen"] => generate::write(&repository),
         ["gen", "--check"] => generate::check(&repository),
+        ["golden"] => generate::golden(&repository),
         ["tidy"] => tidy::run(&repository),
         ["fuzz-smoke"] => fuzz::smoke(&repository, fuzz::SECONDS),
         ["fuzz-smoke", "--seconds", seconds] => match seconds.parse() {

@@ -183,7 +183,7 @@ static OVERLAPPING: ScriptDef = ScriptDef {
             .request("first", contract::INTERCEPT, &content::held_intercept(setting))
             .request("second", contract::INTERCEPT, &plain)
             .quiet()
-            .quiet();
+            .settle();
         script.reactions.push(content::held_pages(setting));
         script
     },

@@ -27,7 +27,7 @@ const STRICT_OBSERVED: &[Accepts] = &[sdk(BAD_PARAMS), specified(UNKNOWN)];
 const IGNORED_BY_SDK: &[Accepts] = &[sdk(IGNORED)];
 
 pub(super) const ROWS: &[Requirement] = &[
-    must("reasonix/members/fit", Guest)
+    must("reasonix/members/members-fit", Guest)
         .says(
             "Params and results have the members of their definition, with values that fit, and no others.",
             &[TRANSPORT, DEFS],

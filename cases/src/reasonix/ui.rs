@@ -189,6 +189,9 @@ fn silent_without_ui(exchange: &Exchange<'_>) -> Sight {
     match exchange.answer_to("publish") {
         Some(answer) => Sight::Saw(SILENT, answer.at),
         None if exchange.sent("publish").is_some() => exchange.nothing_came("publish", "no answer"),
-        None => Sight::Undecided(Why::NotProvoked("the provocation `publish`: it shows something".into())),
+        None => Sight::Undecided(Why::NotProvoked(
+            "the provocation `publish`: it shows a surface of each kind before it rules on this intercept"
+                .into(),
+        )),
     }
 }

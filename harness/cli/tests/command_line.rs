@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use support::{check, mock, program, sidecert, verdicts, workspace};
+use support::{check, mock, program, sidecert, verdicts};
 use tempfile::TempDir;
 
 const SUITE: &str = "reasonix-v1";
@@ -71,7 +71,7 @@ fn a_command_line_that_is_wrong() {
     let at = |path: &str| format!("@{path}");
     complains(&[], &[], 2, "-- COMMAND");
     for (options, says) in [
-        (vec!["--only", "reasonix/transport/member-fit"], "did you mean reasonix/transport/members-fit?"),
+        (vec!["--only", "reasonix/members/member-fit"], "did you mean reasonix/members/members-fit?"),
         (vec!["--only", "reasonix/x/*"], "no requirement matches \"reasonix/x/*\""),
         (vec!["--only", "reasonix/["], "--only: \"reasonix/[\" is no pattern: "),
         (vec!["--skip", "*"], "nothing would be checked"),
@@ -182,7 +182,7 @@ fn a_required_requirement_must_pass() {
     let (_, code) =
         check(SUITE, &["--require", "reasonix/transport/frames-within-limit"], &mock(SUITE, None));
     assert_eq!(code, 3);
-    let (_, code) = check(SUITE, &["--require", "reasonix/transport/members-fit"], &mock(SUITE, None));
+    let (_, code) = check(SUITE, &["--require", "reasonix/members/members-fit"], &mock(SUITE, None));
     assert_eq!(code, 0);
 }
 
@@ -208,7 +208,7 @@ fn a_report_that_cannot_be_written_is_told_after_the_others_were() {
     let mock = mock(SUITE, None);
     let run = |path: &str| {
         let mut words =
-            vec!["check", "guest", "--suite", SUITE, "--only", "reasonix/transport/members-fit", "--report"];
+            vec!["check", "guest", "--suite", SUITE, "--only", "reasonix/members/members-fit", "--report"];
         words.extend([path, "--"]);
         words.extend(mock.iter().map(String::as_str));
         sidecert(words)
@@ -227,7 +227,7 @@ fn a_report_that_cannot_be_written_is_told_after_the_others_were() {
 #[test]
 fn a_full_disk_and_a_closed_pipe() {
     let words = |command: &mut Command| {
-        command.args(["check", "guest", "--suite", SUITE, "--only", "reasonix/transport/members-fit", "--"]);
+        command.args(["check", "guest", "--suite", SUITE, "--only", "reasonix/members/members-fit", "--"]);
         command.args(mock(SUITE, None));
     };
     let mut command = Command::new(program());
@@ -368,7 +368,7 @@ fn what_a_guest_leaves_running_is_killed_and_named() {
     let mock = mock(SUITE, None).join(" ");
     let script = format!("setsid sleep 600 </dev/null >/dev/null 2>&1 & exec {mock}");
     let target = ["/bin/sh".to_owned(), "-c".to_owned(), script];
-    let (report, code) = check(SUITE, &["--only", "reasonix/transport/members-fit"], &target);
+    let (report, code) = check(SUITE, &["--only", "reasonix/members/members-fit"], &target);
     assert_eq!(code, 0);
     let left = report["processes"][0]["left"].as_array().unwrap();
     assert!(left.len() == 1 && left[0].as_str().unwrap().starts_with("sleep"), "{left:?}");
@@ -382,7 +382,7 @@ fn what_a_guest_leaves_running_is_killed_and_named() {
 fn a_write_is_cut_where_the_seed_says_and_read_part_by_part() {
     let folder = TempDir::new().unwrap();
     let run = folder.path().join("run").display().to_string();
-    let options = ["--seed", "7", "--only", "reasonix/transport/notifications-unanswered", "--record", &run];
+    let options = ["--seed", "7", "--only", "reasonix/envelope/notifications-unanswered", "--record", &run];
     let (report, code) = check(SUITE, &options, &mock(SUITE, None));
     assert_eq!((code, report["seed"].as_str()), (0, Some("0000000000000007")));
     let transcript = fs::read_to_string(Path::new(&run).join("001-observations.ndjson")).unwrap();
@@ -460,13 +460,5 @@ fn the_three_names_of_a_guest_are_one_command() {
         for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "70 ", "130 "] {
             assert!(help.lines().any(|line| line.trim_start().starts_with(code)), "{name}: {code}");
         }
-    }
-}
-
-#[test]
-fn the_readme_names_every_exit_code() {
-    let readme = fs::read_to_string(workspace().join("README.md")).unwrap();
-    for code in ["0", "1", "2", "3", "4", "5", "70", "130"] {
-        assert!(readme.contains(&format!("| {code} |")), "{code}");
     }
 }

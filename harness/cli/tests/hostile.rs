@@ -265,7 +265,7 @@ fn what_it_starts_is_ended_and_named() {
 fn json_a_million_levels_deep_and_ids_of_any_width_are_judged() {
     let run = Run::guest(&["nests"]).with(&["--only", "*/members-fit"]);
     let told = alone(|| run.told(WITHIN));
-    assert_eq!((told.code, told.all_have("fail")), (1, vec!["reasonix/transport/members-fit".to_owned()]));
+    assert_eq!((told.code, told.all_have("fail")), (1, vec!["reasonix/members/members-fit".to_owned()]));
     let told = alone(|| Run::guest(&["wide-ids"]).told(WITHIN));
     assert_eq!(told.code, 1);
     assert!(told.texts[1].contains("123456789012345678901234567890"), "{}", told.texts[1]);
@@ -391,7 +391,7 @@ fn a_guest_that_starts_late_passes_if_it_is_given_the_time() {
         Run::shell(&script).with(&["--start-timeout", "30s", "--only", "*/members-fit"]).told(WITHIN)
     });
     assert_eq!((told.code, told.all_have("fail")), (0, Vec::new()), "{}", told.cause());
-    assert_eq!(told.all_have("pass"), ["reasonix/transport/members-fit"]);
+    assert_eq!(told.all_have("pass"), ["reasonix/members/members-fit"]);
 }
 
 #[test]
@@ -401,10 +401,7 @@ fn one_request_that_hangs_costs_six_seconds_and_the_rows_that_need_it() {
     let passed = healthy.all_have("pass");
     for (method, suffer) in [
         ("extension/provider/stream/cancel", None),
-        (
-            "extension/intercept",
-            Some(["reasonix/content/read-as-given", "reasonix/interception/incomplete-intercept-refused"]),
-        ),
+        ("extension/intercept", Some(["reasonix/content/read-as-given", "reasonix/members/missing-refused"])),
         (
             "extension/shutdown",
             Some(["reasonix/lifecycle/shutdown-answered-in-time", "reasonix/lifecycle/exits-after-shutdown"]),

@@ -78,7 +78,7 @@ fn a_handshake_that_fails_is_one_cause_with_its_frames() {
         assert!(text(cause, "expected").ends_with("extension/initialize"), "{script}");
         assert!(text(cause, "hint").contains(hint), "{script}: {}", cause["hint"]);
         assert_eq!(text(cause, "fault"), fault, "{script}");
-        assert!(text(cause, "again").contains(" --only reasonix/transport/members-fit -- "), "{script}");
+        assert!(text(cause, "again").contains(" --only reasonix/members/members-fit -- "), "{script}");
         assert_eq!(cause["cites"][0]["english"], "Lifecycle", "{script}");
         let shown = excerpt(cause);
         assert!(shown.contains(&ours) && shown.contains(&marked), "{script}: {shown:?}");
@@ -98,7 +98,7 @@ fn an_excerpt_shows_the_frame_of_ours_that_matters() {
         ),
         (
             "misspells-its-decision",
-            "reasonix/transport/members-fit",
+            "reasonix/members/members-fit",
             "reasonix/content/read-as-given",
             "request 2, extension/intercept",
         ),
@@ -200,7 +200,7 @@ fn every_format_is_written_in_one_run_and_masks_secrets() {
 fn a_trace_goes_to_standard_error_and_leaves_the_report_alone() {
     let target = mock(SUITE, None);
     let words = |trace: Option<&'static str>| {
-        let mut words = vec!["check", "guest", "--suite", SUITE, "--only", "reasonix/transport/members-fit"];
+        let mut words = vec!["check", "guest", "--suite", SUITE, "--only", "reasonix/members/members-fit"];
         words.extend(["--seed", "1", "--report", "json=-"]);
         words.extend(trace);
         words.push("--");
@@ -239,7 +239,7 @@ fn on_a_terminal(options: &[&str], variables: &[(&str, &str)]) -> (String, Strin
         String::from_utf8(text).unwrap()
     });
     let mut command = Command::new(program());
-    command.args(["check", "guest", "--suite", SUITE, "--only", "reasonix/transport/members-fit"]);
+    command.args(["check", "guest", "--suite", SUITE, "--only", "reasonix/members/members-fit"]);
     command.args(options).arg("--").args(mock(SUITE, None));
     command.env_remove("CI").env("TERM", "xterm").envs(variables.iter().copied());
     let output = command.stderr(slave).stdout(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         seed,
         workspace: workspace_text.clone(),
         argv: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        executable_sha256: command.first().and_then(|program| sha256(program, args.cwd.as_deref())),
+        executable_sha256: None,
         withheld: environment.withheld,
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -115,7 +115,14 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         stop: listening.clone(),
         watch: watch.as_deref(),
     };
-    let (recordings, recorded) = record(&order);
+    // A big program takes a while to read: nobody waits for that.
+    let hashed = thread::scope(|scope| {
+        let program = command.first().cloned();
+        let hashing = scope.spawn(move || program.and_then(|program| sha256(&program, args.cwd.as_deref())));
+        (record(&order), hashing.join().unwrap_or(None))
+    });
+    let ((recordings, recorded), executable_sha256) = hashed;
+    run.executable_sha256 = executable_sha256;
     // The report follows on the same terminal.
     drop(watch);
     run.processes = recordings;
@@ -202,7 +209,8 @@ fn budget(args: &CheckArgs) -> Budget {
 
 fn jobs() -> NonZeroUsize {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    NonZeroUsize::new(processors.min(JOBS_MOST)).unwrap_or(NonZeroUsize::MIN)
+    // One more than can run: some always wait for something.
+    NonZeroUsize::new((processors + 1).min(JOBS_MOST)).unwrap_or(NonZeroUsize::MIN)
 }
 
 fn drawn() -> Result<u64, Fault> {

@@ -27,6 +27,15 @@ pub(crate) fn python_guest() -> Vec<String> {
     ["python3", "-I", "-S"].iter().map(|&word| word.to_owned()).chain([guest.display().to_string()]).collect()
 }
 
+/// The one in JavaScript; `None`, said aloud, where there is no Node to run it.
+pub(crate) fn node_guest() -> Option<Vec<String>> {
+    if Command::new("node").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: there is no `node`, so the guest in JavaScript is not checked");
+        return None;
+    }
+    Some(vec!["node".to_owned(), workspace().join("mock-sidecars/node/guest.mjs").display().to_string()])
+}
+
 /// The root of the workspace.
 pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -22,9 +22,9 @@ use bytes::Bytes;
 
 use crate::budget::Budget;
 use crate::contract::Side;
-use crate::json::{FaultKind, Slots, Tape};
+use crate::json::Slots;
 use crate::machine::{Action, Input, LinkId, Machine, Micros};
-use crate::rpc::{self, Envelope};
+use crate::rpc::Envelope;
 use crate::script::{Outgoing, Pattern, ScriptDef, Setting, Step, Within};
 use crate::transcript::{End, Event, Frame, Kind, Payload, WROTE_SILENT_MICROS, Wait, Writer};
 use crate::wire::Deframer;
@@ -121,6 +121,8 @@ enum What {
     },
     Silence {
         until: Micros,
+        /// Whether it is over as soon as nothing is due any more.
+        settles: bool,
     },
     Exit,
     /// The end of a process that can only end, and why its script was cut.
@@ -237,14 +239,14 @@ impl<'a> Play<'a> {
             Step::Cut { at } => self.with_script(|script| script.cut_at.clone_from(at)),
             Step::Await { frame, within } => self.await_frame(frame, *within, now),
             Step::Fence { or_end } => self.fence(*or_end, now),
-            Step::Settle if self.script.as_ref().is_none_or(|script| script.due <= 0) => {}
-            Step::Quiet | Step::Settle => {
+            Step::Settle if self.script.as_ref().is_none_or(|script| script.due.is_empty()) => {}
+            step @ (Step::Quiet | Step::Settle) => {
                 let within = self.budget.quiet(self.clock.median());
                 self.wait(
                     Wait::Quiet,
                     None,
                     within,
-                    What::Silence { until: now + self.budget.quiet_total },
+                    What::Silence { until: now + self.budget.quiet_total, settles: *step == Step::Settle },
                     now,
                 );
             }
@@ -310,8 +312,8 @@ impl<'a> Play<'a> {
             }
         };
         let cut_at = std::mem::take(&mut script.cut_at);
-        if script.settles && wants_answer(&bytes) {
-            script.due += 1;
+        if script.settles {
+            script.due.sent(&bytes);
         }
         if let Some(id) = label.and_then(|label| script.ids.get(label))
             && self.pending.len() < PENDING_MOST
@@ -526,22 +528,6 @@ impl Machine for Play<'_> {
 
     fn deadline(&self) -> Option<Micros> {
         self.waiting.as_ref().and_then(|waiting| waiting.deadline)
-    }
-}
-
-/// Whether something may come of a frame of ours: a blank line, a notification and a response are never answered.
-fn wants_answer(bytes: &[u8]) -> bool {
-    // A scan of more would cost more than it saves, and what is so long is a request.
-    const SCANNED_BYTES_MOST: usize = 1 << 16;
-    if bytes.len() > SCANNED_BYTES_MOST {
-        return true;
-    }
-    match Tape::scan(bytes) {
-        Ok(tape) => match rpc::classify(tape.root()) {
-            Ok(envelope) => matches!(envelope, Envelope::Request { .. }),
-            Err(_) => true,
-        },
-        Err(fault) => fault.kind != FaultKind::Empty,
     }
 }
 

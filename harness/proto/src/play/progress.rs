@@ -1,9 +1,10 @@
 //! How far a script has come: its steps, its reactions, and what it has captured.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use crate::json::{Node, Tape};
+use crate::json::{FaultKind, Kind, Node, Tape};
+use crate::rpc::{self, Envelope, Id};
 use crate::script::{Captures, Pattern, Reaction, Reply, Script, Step, Template};
 
 /// How many frames that no step has claimed are kept for steps to come.
@@ -23,8 +24,7 @@ pub(super) struct Playing {
     pub(super) cut_at: Vec<usize>,
     /// Whether a step asks if everything was answered, so that it is counted.
     pub(super) settles: bool,
-    /// How many frames of ours may still be answered.
-    pub(super) due: i64,
+    pub(super) due: Due,
 }
 
 /// A list of steps, and how far it has come.
@@ -34,6 +34,46 @@ pub(super) struct Level {
     pub(super) again: u32,
     /// The elements still to come, last first, and the capture that takes them.
     pub(super) each: Option<(Vec<String>, String)>,
+}
+
+/// The frames of ours that may still be answered.
+#[derive(Default)]
+pub(super) struct Due {
+    ids: BTreeSet<i64>,
+    /// How many may be refused, and have no id that could be told.
+    nameless: usize,
+}
+
+impl Due {
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty() && self.nameless == 0
+    }
+
+    /// A frame of ours goes out: a blank line, a notification and a response are never answered.
+    pub(super) fn sent(&mut self, bytes: &[u8]) {
+        let tape = match Tape::scan(bytes) {
+            Ok(tape) => tape,
+            Err(fault) => return self.nameless += usize::from(fault.kind != FaultKind::Empty),
+        };
+        let root = tape.root();
+        let asks = match rpc::classify(root) {
+            Ok(envelope) => matches!(envelope, Envelope::Request { .. }),
+            Err(_) => root.kind() != Kind::Object || root.get("method").is_some(),
+        };
+        match rpc::id_of(root) {
+            _ if !asks => {}
+            Some(Id::Integer(id)) => drop(self.ids.insert(id)),
+            _ => self.nameless += 1,
+        }
+    }
+
+    /// The target answers.
+    pub(super) fn answered(&mut self, id: &Id<'_>) {
+        match id {
+            Id::Integer(id) => drop(self.ids.remove(id)),
+            _ => self.nameless = self.nameless.saturating_sub(1),
+        }
+    }
 }
 
 impl Playing {
@@ -50,7 +90,7 @@ impl Playing {
             unclaimed: awaits.then(VecDeque::new),
             cut_at: Vec::new(),
             settles,
-            due: 0,
+            due: Due::default(),
         }
     }
 

@@ -130,7 +130,7 @@ impl Play<'_> {
     fn note_frame(&mut self, payload: Payload<'_>, now: Micros) {
         let frame = Frame { from: Side::Guest, label: None, departs: None, open: false, payload };
         self.note(now, Kind::Frame(frame));
-        if let Some(Waiting { what: What::Silence { until }, deadline, within, .. }) = &mut self.waiting {
+        if let Some(Waiting { what: What::Silence { until, .. }, deadline, within, .. }) = &mut self.waiting {
             *deadline = Some((now + *within).min(*until));
         }
     }
@@ -188,8 +188,8 @@ impl Play<'_> {
             answered = Some(*id);
         }
         let fence = matches!(&self.waiting, Some(Waiting { what: What::Fence { id, .. }, .. }) if answered == Some(*id));
-        if let (Some(script), Envelope::Response { .. }, false) = (&mut self.script, envelope, fence) {
-            script.due -= 1;
+        if let (Some(script), Envelope::Response { id, .. }, false) = (&mut self.script, envelope, fence) {
+            script.due.answered(id);
         }
         let mut out = Vec::new();
         let claimed = match &mut self.script {
@@ -200,7 +200,12 @@ impl Play<'_> {
         for frame in out {
             self.answer(frame, now);
         }
+        let settled = self.script.as_ref().is_none_or(|script| script.due.is_empty());
         match &self.waiting {
+            Some(Waiting { what: What::Silence { settles: true, .. }, .. }) if settled => {
+                self.came(now);
+                self.fence_answered(now);
+            }
             Some(Waiting { what: What::Fence { .. }, .. }) if fence => {
                 self.came(now);
                 self.fence_answered(now);
