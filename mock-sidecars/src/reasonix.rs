@@ -950,7 +950,7 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "serves-one-at-a-time",
-        &["reasonix/interception/intercepts-overlap", "reasonix/envelope/overload-answered"],
+        &["reasonix/interception/intercepts-overlap"],
         Trigger::Always,
         Misdeed::Serial,
     ),

@@ -154,6 +154,13 @@ fn taken(label: &str) -> Reaction {
     Reaction { when: Pattern::of(&when).unwrap_or(Pattern::Absent), reply: Reply::Never, times: None }
 }
 
+/// Waits until the guest asks for the content of `label`, or answers its intercept without.
+fn asked_or_ruled(label: &str) -> Step {
+    let asked = taken(label).when;
+    let frame = Pattern::Either(vec![asked, Pattern::answer_to(label)]);
+    Step::Await { frame, within: Within::Silence }
+}
+
 /// The whole content of `label` as one page.
 fn page(setting: &Setting<'_>, label: &str) -> String {
     let bytes = Limits::of(setting.contract).content_ref_chunk_bytes;
@@ -174,9 +181,10 @@ impl Pages {
         Self(self.0.request(label, contract::INTERCEPT, &params(descriptor, millis)))
     }
 
-    /// Waits until the guest has asked for what was offered.
-    fn wait(self) -> Self {
-        Self(self.0.quiet())
+    /// Waits until the guest has asked for what was offered, or ruled without.
+    fn wait(self, labels: &[&str]) -> Self {
+        let wait = |script: Script, label: &&str| script.step(asked_or_ruled(label));
+        Self(labels.iter().fold(self.0, wait))
     }
 
     /// Answers the read of `label` as it should be.
@@ -210,7 +218,10 @@ pub(super) static STRAY_PAGES: ScriptDef = ScriptDef {
     build: |setting| {
         let extra = answer(&captured("extra"), "x\":1,\"result", &page(setting, "extra"));
         let again = answer(&captured("twice"), "result", &page(setting, "twice"));
-        let pages = Pages(Script::new("stray-pages")).offer("extra", 5_000).offer("twice", 5_000).wait();
+        let pages = Pages(Script::new("stray-pages"))
+            .offer("extra", 5_000)
+            .offer("twice", 5_000)
+            .wait(&["extra", "twice"]);
         let script = pages.0.step(Step::Send {
             label: Some("page of extra".to_owned()),
             frame: Outgoing::Template(Template::new(extra)),
@@ -235,7 +246,7 @@ pub(super) static LATE_PAGE: ScriptDef = ScriptDef {
     process: Process::Own,
     needs: &[],
     build: |setting| {
-        let pages = Pages(Script::new("late-page")).offer("late", PATIENCE_MILLIS).wait();
+        let pages = Pages(Script::new("late-page")).offer("late", PATIENCE_MILLIS).wait(&["late"]);
         let script = pages
             .0
             .step(Step::Await { frame: Pattern::answer_to("late"), within: Within::Millis(GIVES_UP_MILLIS) });
@@ -289,7 +300,7 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
             &page(setting, "both"),
         );
         let botched = offered
-            .wait()
+            .wait(&labels)
             .botch("text-id", "its id is a text", text)
             .botch("written-fraction", "its id is written as a fraction", fraction)
             .botch("both", "it has a result and an error", both);
@@ -301,6 +312,10 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
 /// Offers contents that are not what they say, and answers the reads of them badly.
 pub(super) static TAMPERED_CONTENT: ScriptDef =
     ScriptDef { name: "tampered-content", process: Process::Tour, needs: &[], build: tampered_content };
+
+/// The contents that are offered as they should be, and whose pages are not what they should be, but for the first.
+const OFFERED: [&str; 8] =
+    ["honest", "wrong-bytes", "wrong-offset", "wrong-encoding", "stuck", "expired", "action", "misdescribed"];
 
 fn tampered_content(setting: &Setting<'_>) -> Script {
     let limits = Limits::of(setting.contract);
@@ -325,16 +340,7 @@ fn tampered_content(setting: &Setting<'_>) -> Script {
         Pages(pages.0.raw(label, departs, sights::request(label, contract::INTERCEPT, params)))
     };
     let mut pages = Pages(Script::new("tampered-content"));
-    for label in [
-        "honest",
-        "wrong-bytes",
-        "wrong-offset",
-        "wrong-encoding",
-        "stuck",
-        "expired",
-        "action",
-        "misdescribed",
-    ] {
+    for label in OFFERED {
         pages = pages.offer(label, 5_000);
     }
     pages = pages.offer_as("wrong-total", &longer("wrong-total", total), 5_000).offer_as(
@@ -356,7 +362,8 @@ fn tampered_content(setting: &Setting<'_>) -> Script {
     };
     let data = r#""reason":"content_ref_expired","retryable""#;
     pages
-        .wait()
+        .wait(&OFFERED)
+        .wait(&["wrong-total", "large-page"])
         .serve("honest", &plain("honest"))
         .botch("wrong-bytes", "its bytes are not those of the digest", {
             result("wrong-bytes", &tampered(&plain("wrong-bytes")))
@@ -423,6 +430,11 @@ fn unread() -> Sight {
 /// The params of an intercept whose content comes when there was a silence.
 pub(super) fn held_intercept(_: &Setting<'_>) -> String {
     params(&object("held").descriptor("/payload"), 5_000)
+}
+
+/// Waits until the guest asks for that content.
+pub(super) fn held_is_asked() -> Step {
+    Step::Await { frame: taken("held").when, within: Within::Silence }
 }
 
 /// What makes the content of [`held_intercept`] come then.

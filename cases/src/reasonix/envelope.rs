@@ -605,7 +605,7 @@ static OVERLOAD: ScriptDef = ScriptDef {
                 &content::held_intercept(setting),
             )
         });
-        let mut script = script.quiet().settle();
+        let mut script = script.step(content::held_is_asked()).quiet().settle();
         script.reactions.push(content::held_pages(setting));
         script
     },

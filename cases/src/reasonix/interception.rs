@@ -182,6 +182,8 @@ static OVERLAPPING: ScriptDef = ScriptDef {
         let mut script = Script::new("overlapping")
             .request("first", contract::INTERCEPT, &content::held_intercept(setting))
             .request("second", contract::INTERCEPT, &plain)
+            .step(content::held_is_asked())
+            .step(Step::Await { frame: Pattern::answer_to("second"), within: Within::Silence })
             .quiet()
             .settle();
         script.reactions.push(content::held_pages(setting));

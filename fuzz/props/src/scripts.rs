@@ -48,8 +48,9 @@ fn step(draw: &mut Draw<'_>, depth: usize) -> Step {
         3 => Step::Cut { at: draw.several(3, |draw| draw.below(1 << 16)) },
         4 | 5 => {
             let frame = pattern(draw, 0);
-            let within = match draw.below(3) {
+            let within = match draw.below(4) {
                 0 => Within::Answer,
+                3 => Within::Silence,
                 1 => Within::Start,
                 _ => Within::Millis(draw.number()),
             };

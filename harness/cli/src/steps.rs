@@ -80,6 +80,7 @@ fn waits(step: &Step, labels: &[&str]) -> String {
             let within = match within {
                 Within::Start => "as long as a start may take".to_owned(),
                 Within::Answer => "as long as an answer may take".to_owned(),
+                Within::Silence => "until nothing has come for a while".to_owned(),
                 Within::Millis(millis) => format!("{millis} ms, which a frame of ours says"),
             };
             format!("we wait for {}, {within}", awaited(frame, labels))

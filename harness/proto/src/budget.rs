@@ -28,6 +28,10 @@ pub struct Budget {
     pub quiet_least: Micros,
     /// The most that silence must last; in between it is eight times the median time of an answer.
     pub quiet_most: Micros,
+    /// The least that must pass without a sign of something that is due before it counts as not coming.
+    pub silence_least: Micros,
+    /// The most; in between it is four times what the first answer took.
+    pub silence_most: Micros,
     /// How long we wait for silence while the target goes on talking.
     pub quiet_total: Micros,
     /// How much of one process is recorded, in bytes, before it is ended for it.
@@ -63,6 +67,8 @@ impl Default for Budget {
             exit_after_kill: 5 * SECOND,
             quiet_least: 20 * MILLI,
             quiet_most: 250 * MILLI,
+            silence_least: 250 * MILLI,
+            silence_most: SECOND,
             quiet_total: 2 * SECOND,
             record_bytes: RECORD_BYTES_MOST,
             deadlines: true,
@@ -76,9 +82,14 @@ impl Budget {
         (20 * start).clamp(self.answer_least, self.answer_most)
     }
 
-    /// How long silence must last for a target whose answers take `median`.
-    pub fn quiet(&self, median: Micros) -> Micros {
-        (8 * median).clamp(self.quiet_least, self.quiet_most)
+    /// How long silence must last for a target whose answers take `median`, and whose first one took `start`.
+    pub fn quiet(&self, median: Micros, start: Micros) -> Micros {
+        (8 * median).max(start / 4).clamp(self.quiet_least, self.quiet_most)
+    }
+
+    /// How long nothing must come before what is due counts as not coming, for a target whose first answer took `start`.
+    pub fn silence(&self, start: Micros) -> Micros {
+        (4 * start).clamp(self.silence_least, self.silence_most)
     }
 
     /// The moment `within` after `from`, or none when deadlines are lifted.

@@ -47,6 +47,8 @@ const BUDGET: Budget = Budget {
     exit_after_end: 500_000,
     exit_after_kill: 5_000_000,
     quiet_least: 20_000,
+    silence_least: 250_000,
+    silence_most: 1_000_000,
     quiet_most: 250_000,
     quiet_total: 2_000_000,
     record_bytes: 1 << 20,

@@ -123,6 +123,8 @@ enum What {
         until: Micros,
         /// Whether it is over as soon as nothing is due any more.
         settles: bool,
+        /// What it is over with.
+        frame: Option<Pattern>,
     },
     Exit,
     /// The end of a process that can only end, and why its script was cut.
@@ -241,12 +243,18 @@ impl<'a> Play<'a> {
             Step::Fence { or_end } => self.fence(*or_end, now),
             Step::Settle if self.script.as_ref().is_none_or(|script| script.due.is_empty()) => {}
             step @ (Step::Quiet | Step::Settle) => {
-                let within = self.budget.quiet(self.clock.median());
+                let settles = *step == Step::Settle;
+                let start = self.clock.start.unwrap_or_default();
+                let within = if settles {
+                    self.budget.silence(start)
+                } else {
+                    self.budget.quiet(self.clock.median(), start)
+                };
                 self.wait(
                     Wait::Quiet,
                     None,
                     within,
-                    What::Silence { until: now + self.budget.quiet_total, settles: *step == Step::Settle },
+                    What::Silence { until: now + self.budget.quiet_total, settles, frame: None },
                     now,
                 );
             }
@@ -393,6 +401,12 @@ impl<'a> Play<'a> {
             }),
             _ => None,
         };
+        if within == Within::Silence {
+            let within = self.budget.silence(self.clock.start.unwrap_or_default());
+            let until = now + self.budget.quiet_total;
+            let what = What::Silence { until, settles: false, frame: Some(pattern.clone()) };
+            return self.wait(Wait::Quiet, label, within, what, now);
+        }
         if self.link.over {
             let what =
                 label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
@@ -404,6 +418,7 @@ impl<'a> Play<'a> {
             Within::Start => (Wait::Start, self.budget.first_byte),
             Within::Answer => (Wait::Answer, self.answer_budget()),
             Within::Millis(millis) => (Wait::Answer, millis.saturating_mul(1_000)),
+            Within::Silence => (Wait::Quiet, self.budget.silence_most),
         };
         self.wait(wait, label, within, What::Frame(pattern.clone()), now);
         if let Some(waiting) = &mut self.waiting {

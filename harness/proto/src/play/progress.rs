@@ -25,6 +25,8 @@ pub(super) struct Playing {
     /// Whether a step asks if everything was answered, so that it is counted.
     pub(super) settles: bool,
     pub(super) due: Due,
+    /// How many fences of it were answered and silences were over.
+    pub(super) fences: u32,
 }
 
 /// A list of steps, and how far it has come.
@@ -91,6 +93,7 @@ impl Playing {
             cut_at: Vec::new(),
             settles,
             due: Due::default(),
+            fences: 0,
         }
     }
 
@@ -150,9 +153,10 @@ impl Playing {
                     out.push(frame.clone());
                     out.push(frame);
                 }
+                Reply::AfterFences(fences, template) if self.fences >= *fences => out.push(render(template)),
                 Reply::AfterFences(fences, template) => {
                     let frame = render(template);
-                    self.deferred.push((*fences, frame));
+                    self.deferred.push((*fences - self.fences, frame));
                 }
                 Reply::Never => {}
             }

@@ -206,6 +206,14 @@ impl Play<'_> {
                 self.came(now);
                 self.fence_answered(now);
             }
+            Some(Waiting { what: What::Silence { frame: Some(pattern), .. }, .. }) => {
+                let Some(script) = &mut self.script else { return };
+                if pattern.matches(root, &script.ids, &mut script.captures) {
+                    self.came(now);
+                } else {
+                    script.keep(root.raw());
+                }
+            }
             Some(Waiting { what: What::Fence { .. }, .. }) if fence => {
                 self.came(now);
                 self.fence_answered(now);
@@ -230,6 +238,7 @@ impl Play<'_> {
 
     pub(super) fn fence_answered(&mut self, now: Micros) {
         let Some(script) = &mut self.script else { return };
+        script.fences += 1;
         for (fences, _) in &mut script.deferred {
             *fences = fences.saturating_sub(1);
         }

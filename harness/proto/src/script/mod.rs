@@ -215,6 +215,8 @@ pub enum Within {
     Start,
     /// As long as an answer may take.
     Answer,
+    /// Until nothing has come for a while; then the script goes on without.
+    Silence,
     /// This many milliseconds: a bound that stands in a frame of ours.
     Millis(u64),
 }
@@ -237,7 +239,7 @@ pub enum Reply {
     Once(Template),
     /// At once, and the same again.
     Twice(Template),
-    /// When this many more fences were answered or silences were over.
+    /// When this many fences of the script were answered or silences of it were over.
     AfterFences(u32, Template),
     /// Not at all.
     Never,

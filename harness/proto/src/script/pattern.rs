@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! {"$any":true}  {"$absent":true}  {"$type":"string"}  {"$like":"plugin/*"}  {"$exact":{…}}
-//! {"$id":"LABEL"}  {"$capture":"NAME","of":…}  {"$same":"NAME"}
+//! {"$either":[…,…]}  {"$id":"LABEL"}  {"$capture":"NAME","of":…}  {"$same":"NAME"}
 //! ```
 
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub enum Pattern {
     Exact(String),
     /// A value equal to this one, which is no object and no array.
     Value(String),
+    /// What one of these matches.
+    Either(Vec<Self>),
     /// Elements that match these, as many of them.
     Elements(Vec<Self>),
     /// An object whose members of these names match.
@@ -109,6 +111,9 @@ impl Pattern {
             }
             "$like" => Self::Like(text()?),
             "$exact" => Self::Exact(value.raw().to_owned()),
+            "$either" => Self::Either(
+                value.elements().map(|one| Self::read_at(one, depth + 1)).collect::<Result<_, _>>()?,
+            ),
             "$id" => Self::Id(text()?),
             "$same" => Self::Same(text()?),
             "$capture" => {
@@ -135,16 +140,12 @@ impl Pattern {
                 out.push(b'}');
             }
             Self::Value(text) => out.extend_from_slice(text.as_bytes()),
-            Self::Elements(elements) => {
-                out.push(b'[');
-                for (at, element) in elements.iter().enumerate() {
-                    if at > 0 {
-                        out.push(b',');
-                    }
-                    element.write(out);
-                }
-                out.push(b']');
+            Self::Either(patterns) => {
+                out.extend_from_slice(b"{\"$either\":");
+                write_all(out, patterns);
+                out.push(b'}');
             }
+            Self::Elements(elements) => write_all(out, elements),
             Self::Members(members) => {
                 out.push(b'{');
                 for (at, (name, value)) in members.iter().enumerate() {
@@ -195,6 +196,9 @@ impl Pattern {
             Self::Type(kind) => node.kind() == *kind,
             Self::Like(glob) => node.as_str().is_some_and(|text| like(glob, &text)),
             Self::Exact(text) | Self::Value(text) => equal(node, text),
+            Self::Either(patterns) => {
+                patterns.iter().any(|pattern| pattern.test(Some(node), ids, kept, fresh))
+            }
             Self::Elements(wanted) => {
                 node.kind() == Kind::Array
                     && node.len() == wanted.len()
@@ -232,6 +236,17 @@ const TYPES: [(Kind, &str); 6] = [
     (Kind::Array, "array"),
     (Kind::Object, "object"),
 ];
+
+fn write_all(out: &mut Vec<u8>, patterns: &[Pattern]) {
+    out.push(b'[');
+    for (at, pattern) in patterns.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        pattern.write(out);
+    }
+    out.push(b']');
+}
 
 fn matcher(out: &mut Vec<u8>, name: &str, value: &str) {
     out.push(b'{');
@@ -278,6 +293,7 @@ mod tests {
             ("{\"$type\":\"string\"}", "[\"\"]", "[1, null]"),
             ("{\"$like\":\"a*c*\"}", "[\"ac\", \"abc\", \"abcd\"]", "[\"ab\", \"bac\", 1]"),
             ("{\"$like\":\"ab*ba\"}", "[\"abba\", \"abxba\"]", "[\"aba\"]"),
+            ("{\"$either\":[1,{\"a\":2}]}", "[1, {\"a\":2}]", "[2, {\"a\":1}]"),
             ("{\"$id\":\"probe\"}", "[7, 7.0]", "[8, \"7\"]"),
             ("{\"$id\":\"other\"}", "[]", "[null, 7]"),
             ("{\"a\":{\"$absent\":true}}", "[{}, {\"b\":1}]", "[{\"a\":null}]"),

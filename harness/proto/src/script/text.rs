@@ -106,6 +106,7 @@ fn write_step(out: &mut Vec<u8>, step: &Step) {
             match within {
                 Within::Start => out.extend_from_slice(b"\"start\""),
                 Within::Answer => out.extend_from_slice(b"\"answer\""),
+                Within::Silence => out.extend_from_slice(b"\"silence\""),
                 Within::Millis(millis) => out.extend_from_slice(millis.to_string().as_bytes()),
             }
         }
@@ -261,8 +262,9 @@ fn read_within(node: Option<Node<'_>>) -> Result<Within, String> {
     match (node.as_str().as_deref(), node.as_u64()) {
         (Some("answer"), _) => Ok(Within::Answer),
         (Some("start"), _) => Ok(Within::Start),
+        (Some("silence"), _) => Ok(Within::Silence),
         (_, Some(millis)) => Ok(Within::Millis(millis)),
-        _ => Err("within is \"answer\", \"start\" or a number of milliseconds".to_owned()),
+        _ => Err("within is \"answer\", \"start\", \"silence\" or a number of milliseconds".to_owned()),
     }
 }
 
@@ -326,6 +328,10 @@ mod tests {
                 within: Within::Millis(5),
             })
             .step(Step::Await { frame: Pattern::Any, within: Within::Start })
+            .step(Step::Await {
+                frame: Pattern::of(r#"{"$either":[1,"x"]}"#).unwrap(),
+                within: Within::Silence,
+            })
             .fence()
             .step(Step::Fence { or_end: true })
             .quiet();
