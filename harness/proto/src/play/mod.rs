@@ -321,7 +321,7 @@ impl<'a> Play<'a> {
         };
         let cut_at = std::mem::take(&mut script.cut_at);
         if script.settles {
-            script.due.sent(&bytes);
+            script.due.sent(&bytes, departs.is_some());
         }
         if let Some(id) = label.and_then(|label| script.ids.get(label))
             && self.pending.len() < PENDING_MOST

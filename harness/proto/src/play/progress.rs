@@ -42,19 +42,22 @@ pub(super) struct Level {
 #[derive(Default)]
 pub(super) struct Due {
     ids: BTreeSet<i64>,
-    /// How many may be refused, and have no id that could be told.
+    /// Those that are wrong on purpose, and may be refused under no id as well as under their own.
+    odd: BTreeSet<i64>,
+    /// How many more may be refused, and have no id that could be told.
     nameless: usize,
 }
 
 impl Due {
     pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty() && self.nameless == 0
+        self.ids.is_empty() && self.odd.is_empty() && self.nameless == 0
     }
 
     /// A frame of ours goes out: a blank line, a notification and a response are never answered.
-    pub(super) fn sent(&mut self, bytes: &[u8]) {
+    pub(super) fn sent(&mut self, bytes: &[u8], departs: bool) {
         let tape = match Tape::scan(bytes) {
-            Ok(tape) => tape,
+            Ok(tape) if !bytes.contains(&b'\n') => tape,
+            Ok(_) => return self.nameless += 1,
             Err(fault) => return self.nameless += usize::from(fault.kind != FaultKind::Empty),
         };
         let root = tape.root();
@@ -64,6 +67,7 @@ impl Due {
         };
         match rpc::id_of(root) {
             _ if !asks => {}
+            Some(Id::Integer(id)) if departs => drop(self.odd.insert(id)),
             Some(Id::Integer(id)) => drop(self.ids.insert(id)),
             _ => self.nameless += 1,
         }
@@ -71,9 +75,12 @@ impl Due {
 
     /// The target answers.
     pub(super) fn answered(&mut self, id: &Id<'_>) {
+        let known = matches!(id, Id::Integer(id) if self.ids.remove(id) || self.odd.remove(id));
         match id {
-            Id::Integer(id) => drop(self.ids.remove(id)),
-            _ => self.nameless = self.nameless.saturating_sub(1),
+            _ if known => {}
+            _ if self.nameless > 0 => self.nameless -= 1,
+            Id::Null => drop(self.odd.pop_last()),
+            _ => {}
         }
     }
 }
