@@ -19,7 +19,7 @@ use sidecert_proto::suite::Suite;
 use sidecert_proto::wire::{Deframer, Line};
 
 /// One departure of a mock from what is required.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Flaw {
     /// The misdeed, as `[a-z0-9-]+`.
     pub name: &'static str,
@@ -167,6 +167,7 @@ pub fn flaws(suite: &Suite) -> impl Iterator<Item = &'static Flaw> {
 
 /// A mock guest as a process.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "what has happened to it: each can be so by itself")]
 pub struct Mock<'c> {
     guest: Guest<'c>,
     frame_bytes: usize,
@@ -531,7 +532,9 @@ impl Machine for Mock<'_> {
                     std::mem::take(&mut self.later).into_iter().partition(|(due, _)| *due <= now);
                 self.later = later;
                 let due: Vec<(Micros, Vec<u8>)> = due;
-                due.into_iter().for_each(|(_, line)| self.write(line));
+                for (_, line) in due {
+                    self.write(line);
+                }
                 let mut said = Vec::new();
                 self.guest.tick(now, &mut said);
                 self.say_all(said, now);

@@ -287,9 +287,7 @@ pub static FLAWS: &[Flaw] = &[
         "asks-under-text-ids",
         &["reasonix/envelope/own-ids-integers"],
         Trigger::Asks(contract::UI_PUBLISH),
-        Misdeed::Instead(
-            r#"{"jsonrpc":"2.0","id":"one","method":"host/ui/publish","params":{"surfaceId":"sidecert-status","kind":"status","payload":{"label":"x"},"sessionId":"sidecert-0000000000000000","generation":1}}"#,
-        ),
+        Misdeed::Edit("\"id\":", "\"id\":\"one\",\"was\":"),
     ),
     flaw(
         "sends-params-as-a-list",
@@ -1029,11 +1027,11 @@ pub static FLAWS: &[Flaw] = &[
         &[
             "reasonix/streams/numbered-from-one",
             "reasonix/streams/chunks-contiguous",
-            "reasonix/streams/streams-apart",
-            "reasonix/streams/ended-once",
             "reasonix/members/members-fit",
         ],
-        Trigger::Says(r#"{"method":"extension/provider/stream/chunk","params":{"seq":1}}"#),
+        Trigger::Says(
+            r#"{"method":"extension/provider/stream/chunk","params":{"streamId":"sidecert-ten","seq":1}}"#,
+        ),
         Misdeed::Edit("\"seq\":1", "\"seq\":0"),
     ),
     flaw(

@@ -47,7 +47,7 @@ const FORBIDDEN_FEATURES: &[&str] = &["arbitrary_precision", "preserve_order"];
 /// The most lines of a source file.
 const LINES_MAX: usize = 800;
 /// Files that are longer, and why.
-const LONG: &[(&str, &str)] = &[];
+const LONG: &[(&str, &str)] = &[("mock-sidecars/src/reasonix.rs", "a table, one entry a flaw")];
 /// Where words and paths are data.
 const DATA: &[&str] = &["golden/", "fuzz/corpus/", "fuzz/regressions/"];
 // Written in parts, so that this file does not hold what it forbids.

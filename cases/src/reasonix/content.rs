@@ -167,29 +167,29 @@ fn page(setting: &Setting<'_>, label: &str) -> String {
     object(label).page(0, bytes).unwrap_or_default()
 }
 
-/// A script that offers contents first and answers the reads of them later, all together.
+/// A script that offers contents one after the other, each when the one before was asked for: a guest may well serve
+/// one request at a time.
 struct Pages(Script);
 
 impl Pages {
-    /// Offers the content of `label` in a conforming intercept.
+    /// Offers the content of `label` in a conforming intercept, and waits until the guest asks for it.
     fn offer(self, label: &str, millis: u64) -> Self {
         self.offer_as(label, &object(label).descriptor("/payload"), millis)
     }
 
     fn offer_as(mut self, label: &str, descriptor: &str, millis: u64) -> Self {
         self.0.reactions.push(taken(label));
-        Self(self.0.request(label, contract::INTERCEPT, &params(descriptor, millis)))
-    }
-
-    /// Waits until the guest has asked for what was offered, or ruled without.
-    fn wait(self, labels: &[&str]) -> Self {
-        let wait = |script: Script, label: &&str| script.step(asked_or_ruled(label));
-        Self(labels.iter().fold(self.0, wait))
+        let script = self.0.request(label, contract::INTERCEPT, &params(descriptor, millis));
+        Self(script.step(asked_or_ruled(label)))
     }
 
     /// Answers the read of `label` as it should be.
     fn serve(self, label: &str, result: &str) -> Self {
-        let frame = answer(&format!(r#"{{"$capture":"{label}"}}"#), "result", result);
+        self.say(label, answer(&captured(label), "result", result))
+    }
+
+    /// Answers the read of `label` with a conforming frame.
+    fn say(self, label: &str, frame: String) -> Self {
         Self(self.0.step(Step::Send {
             label: Some(format!("page of {label}")),
             frame: Outgoing::Template(Template::new(frame)),
@@ -199,6 +199,10 @@ impl Pages {
     /// Answers the read of `label` as it should not be.
     fn botch(self, label: &str, departs: &str, frame: String) -> Self {
         Self(self.0.raw(&format!("page of {label}"), departs, frame))
+    }
+
+    fn fence(self) -> Self {
+        Self(self.0.fence())
     }
 }
 
@@ -218,19 +222,14 @@ pub(super) static STRAY_PAGES: ScriptDef = ScriptDef {
     build: |setting| {
         let extra = answer(&captured("extra"), "x\":1,\"result", &page(setting, "extra"));
         let again = answer(&captured("twice"), "result", &page(setting, "twice"));
-        let pages = Pages(Script::new("stray-pages"))
+        Pages(Script::new("stray-pages"))
             .offer("extra", 5_000)
+            .say("extra", extra)
             .offer("twice", 5_000)
-            .wait(&["extra", "twice"]);
-        let script = pages.0.step(Step::Send {
-            label: Some("page of extra".to_owned()),
-            frame: Outgoing::Template(Template::new(extra)),
-        });
-        Pages(script)
             .serve("twice", &page(setting, "twice"))
             .botch("twice", "it is the second response to its request", again)
-            .0
             .fence()
+            .0
             .settle()
     },
 };
@@ -246,7 +245,7 @@ pub(super) static LATE_PAGE: ScriptDef = ScriptDef {
     process: Process::Own,
     needs: &[],
     build: |setting| {
-        let pages = Pages(Script::new("late-page")).offer("late", PATIENCE_MILLIS).wait(&["late"]);
+        let pages = Pages(Script::new("late-page")).offer("late", PATIENCE_MILLIS);
         let script = pages
             .0
             .step(Step::Await { frame: Pattern::answer_to("late"), within: Within::Millis(GIVES_UP_MILLIS) });
@@ -279,18 +278,17 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
     needs: &[],
     build: |setting| {
         let id = |label: &str, how: &str| format!(r#"{{"$capture":"{label}","as":"{how}"}}"#);
-        let labels = ["text-id", "written-fraction", "both"];
         // The reference implementation refuses a malformed response under the id of its own request: ours are others.
-        let offer = |Pages(mut script): Pages, (id, label): (u64, &&str)| {
+        let offer = |Pages(mut script): Pages, id: u64, label: &str| {
             let params = params(&object(label).descriptor("/payload"), 5_000);
             let frame = sidecert_proto::script::request(&id.to_string(), contract::INTERCEPT, &params);
             script.reactions.push(taken(label));
-            Pages(script.step(Step::Send {
-                label: Some((*label).to_owned()),
+            let script = script.step(Step::Send {
+                label: Some(label.to_owned()),
                 frame: Outgoing::Template(Template::new(frame)),
-            }))
+            });
+            Pages(script.step(Step::Await { frame: taken(label).when, within: Within::Silence }))
         };
-        let offered = (FAR..).zip(&labels).fold(Pages(Script::new("mismatched-pages")), offer);
         let text = answer(&id("text-id", "text"), "result", &page(setting, "text-id"));
         let fraction =
             answer(&id("written-fraction", "fraction"), "result", &page(setting, "written-fraction"));
@@ -299,23 +297,22 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
             r#"error":{"code":-32603,"message":"x"},"result"#,
             &page(setting, "both"),
         );
-        let botched = offered
-            .wait(&labels)
-            .botch("text-id", "its id is a text", text)
-            .botch("written-fraction", "its id is written as a fraction", fraction)
-            .botch("both", "it has a result and an error", both);
-        let pages = Pages(botched.0.fence());
-        labels.iter().fold(pages, |pages, label| pages.serve(label, &page(setting, label))).0.fence().settle()
+        let mut pages = Pages(Script::new("mismatched-pages"));
+        for (id, label, departs, frame) in [
+            (FAR, "text-id", "its id is a text", text),
+            (FAR + 1, "written-fraction", "its id is written as a fraction", fraction),
+            (FAR + 2, "both", "it has a result and an error", both),
+        ] {
+            pages = offer(pages, id, label).botch(label, departs, frame).fence();
+            pages = pages.serve(label, &page(setting, label)).fence();
+        }
+        pages.0.settle()
     },
 };
 
 /// Offers contents that are not what they say, and answers the reads of them badly.
 pub(super) static TAMPERED_CONTENT: ScriptDef =
     ScriptDef { name: "tampered-content", process: Process::Tour, needs: &[], build: tampered_content };
-
-/// The contents that are offered as they should be, and whose pages are not what they should be, but for the first.
-const OFFERED: [&str; 8] =
-    ["honest", "wrong-bytes", "wrong-offset", "wrong-encoding", "stuck", "expired", "action", "misdescribed"];
 
 fn tampered_content(setting: &Setting<'_>) -> Script {
     let limits = Limits::of(setting.contract);
@@ -339,58 +336,55 @@ fn tampered_content(setting: &Setting<'_>) -> Script {
     let raw = |pages: Pages, label: &str, departs: &str, params: &str| {
         Pages(pages.0.raw(label, departs, sights::request(label, contract::INTERCEPT, params)))
     };
-    let mut pages = Pages(Script::new("tampered-content"));
-    for label in OFFERED {
-        pages = pages.offer(label, 5_000);
-    }
-    pages = pages.offer_as("wrong-total", &longer("wrong-total", total), 5_000).offer_as(
-        "large-page",
-        &large.descriptor("/payload"),
-        5_000,
-    );
-    pages = raw(pages, "too-large", "its content is longer than the limit", &params(&beyond, 5_000));
-    let beside =
-        params(&of("beside-value"), 5_000).replacen(r#""payload":null"#, r#""payload":{"text":"x"}"#, 1);
-    pages = raw(pages, "beside-value", "it has a payload and a descriptor of one", &beside);
-    let elsewhere = object("wrong-pointer").descriptor("/event");
-    pages = raw(pages, "wrong-pointer", "its descriptor is of another member", &params(&elsewhere, 5_000));
-    let two = format!("{},{}", of("two-descriptors"), of("two-descriptors"));
-    pages = raw(pages, "two-descriptors", "it has two descriptors", &params(&two, 5_000));
     let error = |label: &str, data: &str| {
         let text = format!(r#"{{"code":-32000,"message":"the content is gone","data":{data}}}"#);
         answer(&captured(label), "error", &text)
     };
     let data = r#""reason":"content_ref_expired","retryable""#;
-    pages
-        .wait(&OFFERED)
-        .wait(&["wrong-total", "large-page"])
-        .serve("honest", &plain("honest"))
-        .botch("wrong-bytes", "its bytes are not those of the digest", {
+    let short = format!(r#""totalBytes":{}"#, total - 1);
+    let botched = [
+        ("wrong-bytes", "its bytes are not those of the digest", {
             result("wrong-bytes", &tampered(&plain("wrong-bytes")))
-        })
-        .botch("wrong-total", "its content is shorter than it says", {
-            let short = plain("wrong-total");
-            let said = format!(r#""totalBytes":{}"#, total - 1);
-            result("wrong-total", &short.replacen(&said, &format!(r#""totalBytes":{total}"#), 1))
-        })
-        .botch("wrong-offset", "it is the page of another offset", {
+        }),
+        ("wrong-total", "its content is shorter than it says", {
+            let long = format!(r#""totalBytes":{total}"#);
+            result("wrong-total", &plain("wrong-total").replacen(&short, &long, 1))
+        }),
+        ("wrong-offset", "it is the page of another offset", {
             result("wrong-offset", &plain("wrong-offset").replacen(r#""offset":0"#, r#""offset":1"#, 1))
-        })
-        .botch("wrong-encoding", "its encoding is unknown", {
+        }),
+        ("wrong-encoding", "its encoding is unknown", {
             result("wrong-encoding", &plain("wrong-encoding").replacen(r#""utf8""#, r#""utf-16""#, 1))
-        })
-        .botch("large-page", "it is longer than a page may be", result("large-page", &large_page))
-        .botch("stuck", "it leads to itself", {
+        }),
+        ("large-page", "it is longer than a page may be", result("large-page", &large_page)),
+        ("stuck", "it leads to itself", {
             result("stuck", &plain("stuck").replacen(r#""offset":0"#, r#""offset":0,"nextOffset":0"#, 1))
-        })
-        .botch("expired", "the content was given, and is gone", error("expired", &format!("{{{data}:true}}")))
-        .botch("action", "the content was given, and is gone", {
+        }),
+        ("expired", "the content was given, and is gone", error("expired", &format!("{{{data}:true}}"))),
+        ("action", "the content was given, and is gone", {
             error("action", &format!(r#"{{{data}:true,"action":"ask again"}}"#))
-        })
-        .botch("misdescribed", "its reason is retryable", error("misdescribed", &format!("{{{data}:false}}")))
-        .0
-        .fence()
-        .settle()
+        }),
+        ("misdescribed", "its reason is retryable", error("misdescribed", &format!("{{{data}:false}}"))),
+    ];
+    let mut pages =
+        Pages(Script::new("tampered-content")).offer("honest", 5_000).serve("honest", &plain("honest"));
+    for (label, departs, frame) in botched {
+        let descriptor = match label {
+            "wrong-total" => longer(label, total),
+            "large-page" => large.descriptor("/payload"),
+            _ => of(label),
+        };
+        pages = pages.offer_as(label, &descriptor, 5_000).botch(label, departs, frame);
+    }
+    pages = raw(pages, "too-large", "its content is longer than the limit", &params(&beyond, 5_000)).fence();
+    let beside =
+        params(&of("beside-value"), 5_000).replacen(r#""payload":null"#, r#""payload":{"text":"x"}"#, 1);
+    pages = raw(pages, "beside-value", "it has a payload and a descriptor of one", &beside).fence();
+    let elsewhere = object("wrong-pointer").descriptor("/event");
+    pages = raw(pages, "wrong-pointer", "its descriptor is of another member", &params(&elsewhere, 5_000))
+        .fence();
+    let two = format!("{},{}", of("two-descriptors"), of("two-descriptors"));
+    raw(pages, "two-descriptors", "it has two descriptors", &params(&two, 5_000)).fence().0.settle()
 }
 
 /// A page with one letter of its data changed: the last one before the end of the text that it holds.

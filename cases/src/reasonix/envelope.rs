@@ -390,7 +390,12 @@ fn huge_ids_echoed(exchange: &Exchange<'_>) -> Sight {
             Sight::Saw(IGNORED, _) => other_id(exchange, "thirty-digits"),
             other => other,
         },
-        (_, None) => other_id(exchange, "negative-zero"),
+        (_, None) => match exchange.answer_to("negative-zero") {
+            Some(answer) => {
+                Sight::SawOther { at: answer.at, actual: "-0 was answered under the id 0".to_owned() }
+            }
+            None => other_id(exchange, "negative-zero"),
+        },
     }
 }
 

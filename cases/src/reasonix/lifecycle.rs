@@ -194,9 +194,8 @@ static BARRIER: ScriptDef = ScriptDef {
 };
 
 fn initialize_complete(exchange: &Exchange<'_>) -> Sight {
-    let (result, at) = match super::sights::result_of(exchange, INITIALIZE) {
-        Ok(found) => found,
-        Err(_) => return exchange.nothing_came(INITIALIZE, "no result"),
+    let Ok((result, at)) = super::sights::result_of(exchange, INITIALIZE) else {
+        return exchange.nothing_came(INITIALIZE, "no result");
     };
     for name in ["protocolVersion", "name", "version"] {
         let filled = result.get(name).and_then(|it| it.as_str()).is_some_and(|text| !text.is_empty());
@@ -539,6 +538,6 @@ fn ends_cleanly(exchange: &Exchange<'_>) -> Sight {
         },
         // That it does not end is another matter.
         Sight::SawOther { actual, .. } => Sight::Undecided(Why::CutShort(actual)),
-        other => other,
+        undecided @ Sight::Undecided(_) => undecided,
     }
 }

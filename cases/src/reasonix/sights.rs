@@ -198,13 +198,12 @@ pub(super) fn refusals<'x>(exchange: &'x Exchange<'_>) -> BTreeMap<&'x str, Answ
     let mut current: Option<&str> = None;
     let mut answers = exchange.responses().filter(|(_, id)| *id == Id::Null).peekable();
     for entry in exchange.entries() {
-        if let Kind::Frame(Frame { departs: Some(_), label: Some(label), .. }) = &entry.event.kind {
-            if let Some(before) = current.replace(label)
-                && !found.contains_key(before)
-                && exchange.answer_to(before).is_none()
-            {
-                unanswered.push_back(before);
-            }
+        if let Kind::Frame(Frame { departs: Some(_), label: Some(label), .. }) = &entry.event.kind
+            && let Some(before) = current.replace(label)
+            && !found.contains_key(before)
+            && exchange.answer_to(before).is_none()
+        {
+            unanswered.push_back(before);
         }
         let Some((answer, _)) = answers.next_if(|(answer, _)| answer.at == entry.at) else { continue };
         let own = current.filter(|label| !found.contains_key(label) && exchange.answer_to(label).is_none());

@@ -159,7 +159,8 @@ fn a_banner_before_the_handshake_is_found_and_does_not_hide_the_rest() {
     let (report, code) = check(SUITE, &[], &target);
     let failing: Vec<String> =
         verdicts(&report).into_iter().filter(|(_, verdict)| verdict == "fail").map(|(id, _)| id).collect();
-    assert_eq!((failing, code), (vec!["reasonix/lifecycle/silent-before-initialized".to_owned()], 1));
+    let expected = ["reasonix/transport/only-frames", "reasonix/lifecycle/silent-before-initialized"];
+    assert_eq!((failing, code), (expected.map(str::to_owned).to_vec(), 1));
 }
 
 #[test]
@@ -339,7 +340,7 @@ fn the_report_of_a_run_and_of_its_recording_are_the_same() {
         assert_eq!(live_output.status.code(), judged_output.status.code(), "{name}");
         assert_eq!(live_output.stdout, judged_output.stdout, "{name}");
         assert_eq!(fs::read(live).unwrap(), fs::read(judged).unwrap(), "{name}");
-        let mode = fs::metadata(run.join("001-observations.ndjson")).unwrap().permissions().mode();
+        let mode = fs::metadata(run.join("001-cut-requests.ndjson")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "a recording is for its owner only");
     }
 }
@@ -353,7 +354,7 @@ fn a_recording_that_is_cut_off_is_judged_as_far_as_it_goes() {
     let target = mock(SUITE, None);
     words.extend(target.iter().map(String::as_str));
     assert_eq!(sidecert(&words).status.code(), Some(0));
-    let tour = run.join("001-observations.ndjson");
+    let tour = run.join("001-cut-requests.ndjson");
     let text = fs::read(&tour).unwrap();
     fs::write(&tour, &text[..text.len() / 2]).unwrap();
     let output = sidecert(["judge", &run_text]);
@@ -385,7 +386,7 @@ fn a_write_is_cut_where_the_seed_says_and_read_part_by_part() {
     let options = ["--seed", "7", "--only", "reasonix/envelope/notifications-unanswered", "--record", &run];
     let (report, code) = check(SUITE, &options, &mock(SUITE, None));
     assert_eq!((code, report["seed"].as_str()), (0, Some("0000000000000007")));
-    let transcript = fs::read_to_string(Path::new(&run).join("001-observations.ndjson")).unwrap();
+    let transcript = fs::read_to_string(Path::new(&run).join("001-cut-requests.ndjson")).unwrap();
     assert!(transcript.contains(r#""wrote":{"as":"started","parts":[8,43,"#), "{transcript}");
 }
 
@@ -429,7 +430,7 @@ fn a_manifest_is_sent_as_the_expectation() {
     let catalog =
         verdicts(&report).into_iter().find(|(id, _)| id == "reasonix/providers/catalog-answered").unwrap();
     assert_eq!(catalog.1, "not_applicable", "without the capability the mock declares no providers");
-    let transcript = fs::read_to_string(Path::new(&run).join("001-observations.ndjson")).unwrap();
+    let transcript = fs::read_to_string(Path::new(&run).join("001-cut-requests.ndjson")).unwrap();
     let expectation =
         r#""manifest":{"intercepts":["tool.before"],"replaces":[],"capabilities":["interceptors"]}"#;
     assert!(transcript.contains(expectation));

@@ -92,7 +92,7 @@ fn the_table_for_where_we_run_overrides() {
     };
     let all = count(&["--use", "night"], Some("true"));
     assert!(all.1 > 5 && all.2, "{all:?}");
-    let local = ("transport".to_owned(), 1, false);
+    let local = ("members".to_owned(), 1, false);
     for ci in [None, Some(""), Some("false")] {
         assert_eq!(count(&[], ci), local, "{ci:?}");
     }

@@ -85,7 +85,7 @@ fn an_unknown_requirement_is_told_with_the_nearest() {
             "nothing-like-it",
             "no requirement is called \"nothing-like-it\"; `sidecert list requirements` shows all",
         ),
-        ("*shutdown*", "\"*shutdown*\" names 2 requirements: reasonix/lifecycle/"),
+        ("*shutdown*", "\"*shutdown*\" names 4 requirements: reasonix/lifecycle/"),
         ("[[", "\"[[\" is no pattern: "),
     ] {
         let output = sidecert(["explain", word]);

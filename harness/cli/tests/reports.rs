@@ -78,7 +78,7 @@ fn a_handshake_that_fails_is_one_cause_with_its_frames() {
         assert!(text(cause, "expected").ends_with("extension/initialize"), "{script}");
         assert!(text(cause, "hint").contains(hint), "{script}: {}", cause["hint"]);
         assert_eq!(text(cause, "fault"), fault, "{script}");
-        assert!(text(cause, "again").contains(" --only reasonix/members/members-fit -- "), "{script}");
+        assert!(text(cause, "again").contains(" --only reasonix/transport/only-frames -- "), "{script}");
         assert_eq!(cause["cites"][0]["english"], "Lifecycle", "{script}");
         let shown = excerpt(cause);
         assert!(shown.contains(&ours) && shown.contains(&marked), "{script}: {shown:?}");
@@ -126,14 +126,14 @@ fn a_faulty_recording_is_one_cause() {
     let run = folder.path().join("run").display().to_string();
     let (_, code) = check(SUITE, &["--record", &run], &mock(SUITE, None));
     assert_eq!(code, 0);
-    let tour = format!("{run}/001-observations.ndjson");
+    let tour = format!("{run}/001-cut-requests.ndjson");
     let whole = fs::read(&tour).unwrap();
     fs::write(&tour, &whole[..whole.len() / 2]).unwrap();
     let output = sidecert(["judge", "--report", "json=-", &run]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let causes = report["causes"].as_array().unwrap();
     assert_eq!(causes.len(), 1, "{causes:?}");
-    for says in ["the recording 001-observations is faulty in line", "its SHA-256 is another"] {
+    for says in ["the recording 001-cut-requests is faulty in line", "its SHA-256 is another"] {
         assert!(text(&causes[0], "actual").contains(says), "{causes:?}");
     }
     let rows = report["requirements"].as_array().unwrap().iter();

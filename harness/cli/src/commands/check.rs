@@ -14,7 +14,7 @@ use sidecert_proto::contract::Side;
 use sidecert_proto::digest::Digest;
 use sidecert_proto::json::{Kind, Tape};
 use sidecert_proto::run::{self, Run};
-use sidecert_proto::script::Setting;
+use sidecert_proto::script::{Need, Setting};
 use sidecert_proto::suite::Suite;
 use sidecert_runner::budget::IDLE_MOST;
 use sidecert_runner::record::{Order, RecordFault, Watch, record};
@@ -99,7 +99,10 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
             && row.holds.editions & suite.edition != 0
             && row.holds.facts.iter().all(|fact| contract.has(*fact))
     });
-    let scripts = suite.scripts(rows);
+    let mut scripts = suite.scripts(rows);
+    // What the target will declare is not known yet; what the user gave is, and nothing is started for the rest.
+    let given = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
+    scripts.retain(|script| script.needs.iter().all(given));
     let watch = watch(args, suite.processes(&scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
         suite,

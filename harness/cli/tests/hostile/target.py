@@ -6,6 +6,7 @@ Run as `python3 -I -S target.py MISDEED`. It knows no more of the protocol than 
 import base64
 import json
 import os
+import subprocess
 import sys
 import urllib.parse
 
@@ -87,7 +88,39 @@ def answer(misdeed, argument, frame):
     write('{%s"id":%s,"result":%s}' % (version, written, text))
 
 
+THROUGH = ("conforms", "hangs", "talks-past-the-pipe")
+
+
+def through(misdeed, argument):
+    """Stands before a guest that conforms, and keeps from it what it is not to answer."""
+    guest = os.path.join(os.path.dirname(__file__), "../../../../mock-sidecars/python/guest.py")
+    behind = subprocess.Popen([sys.executable, "-I", "-S", guest], stdin=subprocess.PIPE)
+    kept, inside = b"", False
+    asks = f'"method":"{argument}"'.encode()
+    try:
+        while chunk := os.read(0, 1 << 16):
+            if misdeed == "talks-past-the-pipe":
+                told("x" * (256 << 10))
+            *lines, kept = (kept + chunk).split(b"\n")
+            for line in lines:
+                if inside or not (argument and asks in line and b'"id":' in line):
+                    behind.stdin.write(line + b"\n")
+                inside = False
+            if len(kept) > 1 << 16:
+                # A line this long is passed on as it comes: only the guest knows when it is too long.
+                behind.stdin.write(kept)
+                kept, inside = b"", True
+            behind.stdin.flush()
+        behind.stdin.write(kept)
+        behind.stdin.close()
+    except BrokenPipeError:
+        pass
+    return behind.wait()
+
+
 def main(misdeed, argument=None):
+    if misdeed in THROUGH:
+        return through(misdeed, argument)
     limit = 8 << 20
     for line in sys.stdin.buffer:
         if len(line) > limit + 1:

@@ -245,8 +245,9 @@ impl<'a> Play<'a> {
             step @ (Step::Quiet | Step::Settle) => {
                 let settles = *step == Step::Settle;
                 let start = self.clock.start.unwrap_or_default();
+                let allowed = self.script.as_ref().map_or(0, |script| script.due.allowed());
                 let within = if settles {
-                    self.budget.silence(start)
+                    self.budget.silence(start).max(allowed)
                 } else {
                     self.budget.quiet(self.clock.median(), start)
                 };
@@ -254,7 +255,7 @@ impl<'a> Play<'a> {
                     Wait::Quiet,
                     None,
                     within,
-                    What::Silence { until: now + self.budget.quiet_total, settles, frame: None },
+                    What::Silence { until: now + self.budget.quiet_total.max(within), settles, frame: None },
                     now,
                 );
             }
@@ -303,6 +304,8 @@ impl<'a> Play<'a> {
         }
         let Some(script) = &mut self.script else { return };
         let (bytes, payload) = match frame {
+            // What answers nothing is not said.
+            Outgoing::Template(template) if template.lacks(&script.captures) => return,
             Outgoing::Template(template) => {
                 if let Some(label) = label {
                     script.ids.remove(label);

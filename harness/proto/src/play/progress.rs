@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use crate::json::{FaultKind, Kind, Node, Tape};
+use crate::machine::Micros;
 use crate::rpc::{self, Envelope, Id};
 use crate::script::{Captures, Pattern, Reaction, Reply, Script, Step, Template};
 
@@ -46,11 +47,18 @@ pub(super) struct Due {
     odd: BTreeSet<i64>,
     /// How many more may be refused, and have no id that could be told.
     nameless: usize,
+    /// The longest that a frame of ours itself allows, in microseconds.
+    allowed: Micros,
 }
 
 impl Due {
     pub(super) fn is_empty(&self) -> bool {
         self.ids.is_empty() && self.odd.is_empty() && self.nameless == 0
+    }
+
+    /// How long those that wait may take, as the frames themselves say, in microseconds.
+    pub(super) fn allowed(&self) -> Micros {
+        if self.ids.is_empty() { 0 } else { self.allowed }
     }
 
     /// A frame of ours goes out: a blank line, a notification and a response are never answered.
@@ -68,7 +76,11 @@ impl Due {
         match rpc::id_of(root) {
             _ if !asks => {}
             Some(Id::Integer(id)) if departs => drop(self.odd.insert(id)),
-            Some(Id::Integer(id)) => drop(self.ids.insert(id)),
+            Some(Id::Integer(id)) => {
+                let millis = root.pointer("/params/timeoutMillis").and_then(|it| it.as_u64());
+                self.allowed = self.allowed.max(millis.unwrap_or_default().saturating_mul(1_000));
+                self.ids.insert(id);
+            }
             _ => self.nameless += 1,
         }
     }

@@ -15,8 +15,14 @@ use crate::schema::Validator;
 #[derive(Debug)]
 pub(super) struct Documents<'c> {
     contract: &'c Contract,
-    /// The definitions, and each document that was asked for.
-    compiled: RefCell<(Option<Value>, BTreeMap<String, Option<Validator>>)>,
+    compiled: RefCell<Compiled>,
+}
+
+/// The definitions, and each document that was asked for.
+#[derive(Debug, Default)]
+struct Compiled {
+    definitions: Option<Value>,
+    documents: BTreeMap<String, Option<Validator>>,
 }
 
 impl<'c> Documents<'c> {
@@ -35,13 +41,13 @@ impl<'c> Documents<'c> {
     }
 
     fn fault(&self, name: &str, value: Node<'_>) -> Option<String> {
-        let (known, compiled) = &mut *self.compiled.borrow_mut();
-        if !compiled.contains_key(name) {
+        let Compiled { definitions: known, documents } = &mut *self.compiled.borrow_mut();
+        if !documents.contains_key(name) {
             let known = known.get_or_insert_with(|| definitions(self.contract));
             let validator = known["$defs"].get(name).and_then(|_| Validator::new(known, name).ok());
-            compiled.insert(name.to_owned(), validator);
+            documents.insert(name.to_owned(), validator);
         }
-        compiled.get(name)?.as_ref()?.check(value).map(|violation| violation.to_string())
+        documents.get(name)?.as_ref()?.check(value).map(|violation| violation.to_string())
     }
 }
 

@@ -81,12 +81,11 @@ fn sample(contract: &Contract, schema: &Value, depth: usize) -> Value {
 pub fn payload(event: &str) -> Value {
     let message = json!({"role": "user", "content": "sidecert"});
     match event {
-        point::INPUT_RECEIVE => json!({"text": "sidecert"}),
+        point::INPUT_RECEIVE | point::PROVIDER_RESPONSE => json!({"text": "sidecert"}),
         point::AGENT_BEFORE_START => json!({"model": "sidecert", "toolCount": 1, "sessionId": "sidecert"}),
         point::SYSTEM_PROMPT_BUILD => json!({"prompt": "sidecert", "workspaceRoot": "/"}),
         point::CONTEXT_PREPARE => json!({ "messages": [message] }),
         point::PROVIDER_REQUEST => json!({"request": {"messages": [message], "tools": [], "maxTokens": 16}}),
-        point::PROVIDER_RESPONSE => json!({"text": "sidecert"}),
         point::TOOL_BEFORE => json!({"name": "sidecert", "arguments": "{}"}),
         point::TOOL_AFTER => json!({"name": "sidecert", "arguments": "{}", "result": "sidecert"}),
         point::PERMISSION_DECISION => {

@@ -89,6 +89,13 @@ impl Template {
         out
     }
 
+    /// Whether a capture that it needs holds nothing, so that there is nothing to say.
+    pub fn lacks(&self, captures: &Captures) -> bool {
+        self.holes
+            .iter()
+            .any(|hole| matches!(&hole.what, What::Capture(name, _) if !captures.contains_key(name)))
+    }
+
     /// Whether what is rendered is one JSON text on one line, so that nobody need look.
     pub fn renders_json(&self) -> bool {
         self.json

@@ -241,7 +241,7 @@ impl<'c> Guest<'c> {
         let empty = Tape::scan(b"{}").ok();
         let Some(params) = params.or_else(|| empty.as_ref().map(Tape::root)) else { return true };
         match validator.check(params) {
-            None => self.features.lenient || !has_blank(method, params),
+            None => !has_blank(method, params),
             // The SDK knows unknown members, and what it needs itself; a member that is missing is empty to it.
             Some(violation) if self.features.lenient => {
                 let needed = ["event", "payload", "streamId", "providerRef", "actionId", "surfaceId"];

@@ -241,10 +241,10 @@ impl<'c> Observer<'c> for Session<'c> {
                 }
             }
             Happened::Line { from: Side::Host, fault: Some(_) } => self.answers.host_line(),
-            // A script ends only when nobody is still about to refuse what was sent in it.
-            Happened::Event(Kind::Begin { .. }) => self.answers.settled(notes),
-            // After a silence nobody is still about to refuse what came before it.
-            Happened::Event(Kind::Waited { wait: Wait::Quiet, .. }) => self.answers.settled(notes),
+            // After a silence nobody is still about to refuse what came before it, and a script ends only when that is so.
+            Happened::Event(Kind::Begin { .. } | Kind::Waited { wait: Wait::Quiet, .. }) => {
+                self.answers.settled(notes);
+            }
             // The guest's output ended in order, so nothing can come any more: absences are proven.
             Happened::Event(Kind::Closed { from: Side::Guest }) => {
                 self.answers.settled(notes);

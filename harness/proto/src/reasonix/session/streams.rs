@@ -32,7 +32,7 @@ const STREAMS_MOST: usize = 4096;
 /// The streams that were opened.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    streams: BTreeMap<String, Stream>,
+    opened: BTreeMap<String, Stream>,
     /// Cancels that wait for their answers, and which streams they are of.
     cancels: BTreeMap<i64, String>,
     /// Opens that wait for their answers.
@@ -55,12 +55,12 @@ impl Streams {
         let stream = params.get("streamId").and_then(|it| it.as_str());
         let Some(stream) = stream.map(|stream| stream.into_owned()) else { return };
         match method {
-            contract::STREAM_OPEN if !odd && self.streams.len() < STREAMS_MOST => {
+            contract::STREAM_OPEN if !odd && self.opened.len() < STREAMS_MOST => {
                 let base = params.get("seqBase").and_then(|it| it.as_u64()).unwrap_or_default().max(1);
-                self.streams.insert(stream.clone(), Stream { base, ..Stream::default() });
+                self.opened.insert(stream.clone(), Stream { base, ..Stream::default() });
                 self.opens.insert(id, stream);
             }
-            contract::STREAM_CANCEL if self.streams.contains_key(&stream) => {
+            contract::STREAM_CANCEL if self.opened.contains_key(&stream) => {
                 self.cancels.insert(id, stream);
             }
             _ => {}
@@ -69,10 +69,10 @@ impl Streams {
 
     /// The guest answers a request.
     pub(super) fn answered(&mut self, id: i64, result: Option<Node<'_>>) {
-        if let Some(stream) = self.cancels.remove(&id).and_then(|stream| self.streams.get_mut(&stream)) {
+        if let Some(stream) = self.cancels.remove(&id).and_then(|stream| self.opened.get_mut(&stream)) {
             stream.cancelled = true;
         }
-        if let Some(stream) = self.opens.remove(&id).and_then(|stream| self.streams.get_mut(&stream)) {
+        if let Some(stream) = self.opens.remove(&id).and_then(|stream| self.opened.get_mut(&stream)) {
             let accepted = result.and_then(|result| result.get("accepted")).and_then(|it| it.as_bool());
             stream.refused = accepted != Some(true);
         }
@@ -84,7 +84,7 @@ impl Streams {
             complete(chunk, notes);
         }
         let name = params.get("streamId").and_then(|it| it.as_str()).unwrap_or_default();
-        let Some(stream) = self.streams.get_mut(&*name) else { return };
+        let Some(stream) = self.opened.get_mut(&*name) else { return };
         let seq = params.get("seq").and_then(|it| it.as_u64()).unwrap_or_default();
         let expected = stream.last + 1;
         let first = stream.last == 0 && (seq == 1 || seq == stream.base);
@@ -106,7 +106,7 @@ impl Streams {
             redacted(&error, notes);
         }
         let name = params.get("streamId").and_then(|it| it.as_str()).unwrap_or_default();
-        let Some(stream) = self.streams.get_mut(&*name) else { return };
+        let Some(stream) = self.opened.get_mut(&*name) else { return };
         let last = params.get("lastSeq").and_then(|it| it.as_u64()).unwrap_or_default();
         if std::mem::replace(&mut stream.ended, true) {
             return notes.broken(&ENDED_ONCE, || "a second end".to_owned());
@@ -121,7 +121,7 @@ impl Streams {
 
     /// The guest's output has ended: what was cancelled and is silent has kept silent.
     pub(super) fn over(&self, notes: &mut Notes<'_>) {
-        if self.streams.values().any(|stream| stream.cancelled && !stream.refused) {
+        if self.opened.values().any(|stream| stream.cancelled && !stream.refused) {
             notes.kept(&NOTHING_AFTER_CANCEL);
         }
     }

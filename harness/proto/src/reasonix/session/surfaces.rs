@@ -63,11 +63,10 @@ impl<'c> Surfaces<'c> {
             });
         }
         let Some(payload) = params.get("payload") else { return };
-        let (mut markup, mut markdown) = (None, None);
-        look(payload, &mut markup, &mut markdown);
-        notes.note(&STRUCTURED_ONLY, markup.is_none(), || markup.unwrap_or_default());
-        if let Some(fault) = markdown {
-            notes.note(&MARKDOWN_TAME, fault.is_none(), || fault.unwrap_or_default());
+        let seen = look(payload);
+        notes.note(&STRUCTURED_ONLY, seen.markup.is_none(), || seen.markup.unwrap_or_default());
+        if seen.has_markdown {
+            notes.note(&MARKDOWN_TAME, seen.wild.is_none(), || seen.wild.unwrap_or_default());
         }
         let kind = params.get("kind").and_then(|it| it.as_str()).unwrap_or_default();
         let name = if method == contract::UI_REQUEST { "request" } else { &*kind };
@@ -78,13 +77,24 @@ impl<'c> Surfaces<'c> {
     }
 }
 
-/// Looks through a surface for markup, and, where it has Markdown, for what is wrong with that.
-fn look(payload: Node<'_>, markup: &mut Option<String>, markdown: &mut Option<Option<String>>) {
+/// What is seen in a surface.
+#[derive(Default)]
+struct Look {
+    /// Markup outside of Markdown.
+    markup: Option<String>,
+    has_markdown: bool,
+    /// What is wrong with its Markdown.
+    wild: Option<String>,
+}
+
+/// Looks through a surface.
+fn look(payload: Node<'_>) -> Look {
+    let mut seen = Look::default();
     let mut open = vec![(None, payload)];
     while let Some((name, node)) = open.pop() {
         for (name, member) in node.members() {
             if FRONTEND.contains(&&*name.to_ascii_lowercase()) {
-                markup.get_or_insert_with(|| format!("the member {}", short(&name)));
+                seen.markup.get_or_insert_with(|| format!("the member {}", short(&name)));
             }
             open.push((Some(name), member));
         }
@@ -95,14 +105,15 @@ fn look(payload: Node<'_>, markup: &mut Option<String>, markdown: &mut Option<Op
             let wild = MARKUP.iter().chain(&ACTIVE).find(|it| lower.contains(**it)).copied();
             let loads = ["![", "<img"].into_iter().find(|it| lower.contains(it) && lower.contains("http"));
             let found = wild.or(loads).map(|it| format!("Markdown with {it}"));
-            let told = markdown.get_or_insert(None);
-            *told = told.take().or(found);
+            seen.has_markdown = true;
+            seen.wild = seen.wild.take().or(found);
             continue;
         }
         let element = MARKUP.iter().find(|it| lower.contains(**it) && lower.contains("</"));
         let address = ACTIVE.iter().find(|it| lower.starts_with(**it));
         if let Some(found) = element.or(address) {
-            markup.get_or_insert_with(|| format!("a text with {found}"));
+            seen.markup.get_or_insert_with(|| format!("a text with {found}"));
         }
     }
+    seen
 }
