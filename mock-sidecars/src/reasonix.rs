@@ -447,12 +447,11 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "matches-responses-by-text",
-        &[
-            "reasonix/envelope/responses-matched-by-integer",
-            "reasonix/envelope/malformed-responses-leave-it-open",
-        ],
+        &["reasonix/envelope/responses-matched-by-integer", "reasonix/envelope/answered-once"],
         Trigger::Receives(r#"{"id":{"$type":"string"},"result":{"contentRef":"content_text-id"}}"#),
-        Misdeed::Exit(1),
+        Misdeed::Also(
+            r#"{"jsonrpc":"2.0","id":710001,"error":{"code":-32603,"message":"oops","data":{"reason":"internal","retryable":true}}}"#,
+        ),
     ),
     flaw(
         "gives-up-at-malformed-responses",

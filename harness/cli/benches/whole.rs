@@ -2,7 +2,13 @@
 //!
 //! `cargo bench -p sidecert --bench whole`. The floor is (all starts + all bytes at the rate at which the guest echoes +
 //! all silences that were waited for) ÷ processors, each measured with the same command in the same run.
-#![allow(clippy::print_stdout, clippy::expect_used, reason = "a benchmark tells what it finds, or stops")]
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless,
+    reason = "a benchmark tells what it finds, roughly, or stops"
+)]
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;

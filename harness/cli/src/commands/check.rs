@@ -99,9 +99,9 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
             && row.holds.editions & suite.edition != 0
             && row.holds.facts.iter().all(|fact| contract.has(*fact))
     });
-    let mut scripts = suite.scripts(rows);
     // What the target will declare is not known yet; what the user gave is, and nothing is started for the rest.
     let given = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
+    let mut scripts = suite.scripts(rows);
     scripts.retain(|script| script.needs.iter().all(given));
     let watch = watch(args, suite.processes(&scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
@@ -118,18 +118,21 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         stop: listening.clone(),
         watch: watch.as_deref(),
     };
-    // A big program takes a while to read: nobody waits for that.
-    let hashed = thread::scope(|scope| {
-        let program = command.first().cloned();
-        let hashing = scope.spawn(move || program.and_then(|program| sha256(&program, args.cwd.as_deref())));
-        (record(&order), hashing.join().unwrap_or(None))
-    });
-    let ((recordings, recorded), executable_sha256) = hashed;
-    run.executable_sha256 = executable_sha256;
+    let recorded = recorded(&order, args, &command, &mut run);
     // The report follows on the same terminal.
     drop(watch);
-    run.processes = recordings;
     folder.write(&run)?;
+    let forced = forced(recorded, listening)?;
+    let code = judge::report(folder.path(), &run, suite, &args.judging, &selected, forced, &args.env)?;
+    folder.keep_if(code != exit::OK);
+    Ok(code)
+}
+
+/// What decides the exit code before any verdict does; `Err` where there is nothing to report.
+fn forced(
+    recorded: Result<(), RecordFault>,
+    listening: &watch::Receiver<Stop>,
+) -> Result<Option<Fault>, Fault> {
     let forced = match recorded {
         Ok(()) => None,
         Err(RecordFault::Spawn(fault)) => {
@@ -140,13 +143,27 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         }
         Err(fault @ RecordFault::Links(_)) => Some(Fault { code: exit::OURS, says: fault.to_string() }),
     };
-    let forced = forced.or_else(|| {
+    Ok(forced.or_else(|| {
         let says = "interrupted: what is told here is partial".to_owned();
         (*listening.borrow() != Stop::No).then_some(Fault { code: exit::INTERRUPTED, says })
-    });
-    let code = judge::report(folder.path(), &run, suite, &args.judging, &selected, forced, &args.env)?;
-    folder.keep_if(code != exit::OK);
-    Ok(code)
+    }))
+}
+
+/// Records, and hashes the program beside that: a big one takes a while to read.
+fn recorded(
+    order: &Order<'_>,
+    args: &CheckArgs,
+    command: &[OsString],
+    run: &mut Run,
+) -> Result<(), RecordFault> {
+    thread::scope(|scope| {
+        let hashing =
+            scope.spawn(|| command.first().and_then(|program| sha256(program, args.cwd.as_deref())));
+        let (recordings, recorded) = record(order);
+        run.processes = recordings;
+        run.executable_sha256 = hashing.join().unwrap_or(None);
+        recorded
+    })
 }
 
 /// What people are shown while so many scripts are played.
