@@ -386,7 +386,7 @@ fn a_write_is_cut_where_the_seed_says_and_read_part_by_part() {
     let options = ["--seed", "7", "--only", "reasonix/envelope/notifications-unanswered", "--record", &run];
     let (report, code) = check(SUITE, &options, &mock(SUITE, None));
     assert_eq!((code, report["seed"].as_str()), (0, Some("0000000000000007")));
-    let transcript = fs::read_to_string(Path::new(&run).join("001-cut-requests.ndjson")).unwrap();
+    let transcript = fs::read_to_string(Path::new(&run).join("001-observations.ndjson")).unwrap();
     assert!(transcript.contains(r#""wrote":{"as":"started","parts":[8,43,"#), "{transcript}");
 }
 

@@ -32,6 +32,8 @@ pub struct Budget {
     pub silence_least: Micros,
     /// The most; in between it is four times what the first answer took.
     pub silence_most: Micros,
+    /// The most that all of what is due may take together, however long each may.
+    pub settled_most: Micros,
     /// How long we wait for silence while the target goes on talking.
     pub quiet_total: Micros,
     /// How much of one process is recorded, in bytes, before it is ended for it.
@@ -69,6 +71,7 @@ impl Default for Budget {
             quiet_most: 250 * MILLI,
             silence_least: 250 * MILLI,
             silence_most: SECOND,
+            settled_most: 60 * SECOND,
             quiet_total: 2 * SECOND,
             record_bytes: RECORD_BYTES_MOST,
             deadlines: true,

@@ -49,6 +49,7 @@ const BUDGET: Budget = Budget {
     quiet_least: 20_000,
     silence_least: 250_000,
     silence_most: 1_000_000,
+    settled_most: 60_000_000,
     quiet_most: 250_000,
     quiet_total: 2_000_000,
     record_bytes: 1 << 20,

@@ -136,7 +136,6 @@ function shapesOf(major) {
     shutdown: closed({ timeoutMillis: natural }),
     intercept: closed(
       { event, payload: any, seq: atLeast(1), timeoutMillis: natural }, { externalized: list(externalized) }),
-    catalog: closed({}),
     cancel: closed({ streamId: text }),
   };
 }
@@ -160,7 +159,7 @@ function wellFormed(frame) {
 
 const METHODS = new Map([ // what the manifest does not declare is unknown here
   ["extension/initialize", "initialize"], ["extension/shutdown", "shutdown"],
-  ["extension/intercept", "intercept"], ["extension/provider/catalog", "catalog"],
+  ["extension/intercept", "intercept"],
   ["extension/provider/stream/cancel", "cancel"],
 ]);
 
@@ -263,10 +262,6 @@ class Sidecar {
     const closing = new Refusal("protocol_error", "the connection is closing");
     for (const intercept of this.waiting) intercept.giveUp(closing);
     return { accepted: true };
-  }
-
-  catalog() {
-    return { providers: [] };
   }
 
   cancel() {

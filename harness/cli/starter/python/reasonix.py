@@ -101,7 +101,6 @@ SHAPES = {
     "extension/shutdown": {"timeoutMillis": at_least(0)},
     "extension/intercept": {"event": event, "payload": anything, "seq": at_least(1),
                             "timeoutMillis": at_least(0), "externalized?": [externalized]},
-    "extension/provider/catalog": {},
     "extension/provider/stream/cancel": {"streamId": text},
 }
 
@@ -144,7 +143,6 @@ class Sidecar:
         self.handlers = {  # what the manifest does not declare is unknown here
             "extension/initialize": self.initialize, "extension/shutdown": self.shutdown,
             "extension/intercept": self.intercept,
-            "extension/provider/catalog": lambda _: {"providers": []},
             "extension/provider/stream/cancel": lambda _: {"cancelled": False},
         }
 
@@ -275,8 +273,9 @@ class Sidecar:
         if "result" in answer:
             return answer["result"]
         data = answer["error"].get("data")
-        expired = {"reason": "content_ref_expired", "retryable": True}
-        raise Refusal("content_ref_expired" if data == expired else "internal", "the host refused a request")
+        known = data if isinstance(data, dict) else {}  # there may be more in it
+        expired = known.get("reason") == "content_ref_expired" and known.get("retryable") is True
+        raise Refusal("content_ref_expired" if expired else "internal", "the host refused a request")
 
     async def fetch(self, fields, inline):
         """A payload that the host moved out of the frame, read page by page."""

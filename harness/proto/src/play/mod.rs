@@ -30,7 +30,7 @@ use crate::transcript::{End, Event, Frame, Kind, Payload, WROTE_SILENT_MICROS, W
 use crate::wire::Deframer;
 
 use process::{Clock, Link, Unwritten};
-use progress::Playing;
+use progress::{Due, Playing};
 
 /// The label of every fence in a recording, and what [`Missed`] calls the answer to one.
 pub const FENCE: &str = "fence";
@@ -245,7 +245,9 @@ impl<'a> Play<'a> {
             step @ (Step::Quiet | Step::Settle) => {
                 let settles = *step == Step::Settle;
                 let start = self.clock.start.unwrap_or_default();
-                let allowed = self.script.as_ref().map_or(0, |script| script.due.allowed());
+                let due = self.script.as_ref().map(|script| &script.due);
+                let allowed = due.map_or(0, Due::allowed);
+                let in_all = due.map_or(0, Due::allowed_in_all).min(self.budget.settled_most).max(allowed);
                 let within = if settles {
                     self.budget.silence(start).max(allowed)
                 } else {
@@ -255,7 +257,7 @@ impl<'a> Play<'a> {
                     Wait::Quiet,
                     None,
                     within,
-                    What::Silence { until: now + self.budget.quiet_total.max(within), settles, frame: None },
+                    What::Silence { until: now + self.budget.quiet_total.max(in_all), settles, frame: None },
                     now,
                 );
             }
@@ -388,7 +390,9 @@ impl<'a> Play<'a> {
         self.pending.insert(id, now);
         self.link.asked = Some((FENCE.to_owned(), frame.clone()));
         self.offer(frame, None, Offered { label: Some(FENCE), ..Offered::default() }, now);
-        let within = self.answer_budget().min(self.budget.fence_most);
+        // It may stand behind what a frame of ours gives more time.
+        let allowed = self.script.as_ref().map_or(0, |script| script.due.allowed());
+        let within = self.answer_budget().min(self.budget.fence_most).saturating_add(allowed);
         self.wait(Wait::Fence, None, within, What::Fence { id, or_end }, now);
     }
 

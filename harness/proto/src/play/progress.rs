@@ -56,9 +56,14 @@ impl Due {
         self.ids.is_empty() && self.odd.is_empty() && self.nameless == 0
     }
 
-    /// How long those that wait may take, as the frames themselves say, in microseconds.
+    /// How long the next of those that wait may take, as the frames themselves say, in microseconds.
     pub(super) fn allowed(&self) -> Micros {
         if self.ids.is_empty() { 0 } else { self.allowed }
+    }
+
+    /// How long all of them may take to a target that serves one after the other, in microseconds.
+    pub(super) fn allowed_in_all(&self) -> Micros {
+        self.allowed().saturating_mul(self.ids.len() as u64)
     }
 
     /// A frame of ours goes out: a blank line, a notification and a response are never answered.
