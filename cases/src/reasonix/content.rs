@@ -303,7 +303,8 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
             (FAR + 1, "written-fraction", "its id is written as a fraction", fraction),
             (FAR + 2, "both", "it has a result and an error", both),
         ] {
-            pages = offer(pages, id, label).botch(label, departs, frame).fence();
+            // Nothing stands between the two: a guest that serves one request at a time would not answer it.
+            pages = offer(pages, id, label).botch(label, departs, frame);
             pages = pages.serve(label, &page(setting, label)).fence();
         }
         pages.0.settle()

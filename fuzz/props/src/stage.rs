@@ -31,7 +31,7 @@ static NO_PROVOCATIONS: BTreeMap<String, String> = BTreeMap::new();
 impl Stage {
     fn new(suite: &'static Suite) -> Self {
         let limits = Limits {
-            frame_bytes: 16 << 10,
+            frame_bytes: 64 << 10,
             externalize_field_bytes: 512,
             content_ref_chunk_bytes: 1 << 10,
             content_ref_object_bytes: 8 << 10,

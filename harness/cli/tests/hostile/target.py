@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import urllib.parse
 
 HOSTILE = (
@@ -95,6 +96,9 @@ def through(misdeed, argument):
     """Stands before a guest that conforms, and keeps from it what it is not to answer."""
     guest = os.path.join(os.path.dirname(__file__), "../../../../mock-sidecars/python/guest.py")
     behind = subprocess.Popen([sys.executable, "-I", "-S", guest], stdin=subprocess.PIPE)
+    # When that one ends, so does this one, whatever is still being read.
+    end = threading.Thread(target=lambda: os._exit(behind.wait()), daemon=True)
+    end.start()
     kept, inside = b"", False
     asks = f'"method":"{argument}"'.encode()
     try:
@@ -115,7 +119,7 @@ def through(misdeed, argument):
         behind.stdin.close()
     except BrokenPipeError:
         pass
-    return behind.wait()
+    end.join()
 
 
 def main(misdeed, argument=None):
