@@ -5,13 +5,14 @@ use sidecert_proto::exchange::{Exchange, short};
 use sidecert_proto::json::{Tape, quoted};
 use sidecert_proto::reasonix::content::{self, Object};
 use sidecert_proto::reasonix::contract::{self, Limits, point};
+use sidecert_proto::reasonix::host::INTERCEPT_MILLIS;
 use sidecert_proto::reasonix::session;
 use sidecert_proto::requirement::Check::{After, Always, Unobservable};
 use sidecert_proto::requirement::{Accepts, Cite, Requirement, Seen, must};
 use sidecert_proto::script::{
     Need, Outgoing, Pattern, Process, Reaction, Reply, Script, ScriptDef, Setting, Step, Template, Within,
 };
-use sidecert_proto::transcript::{Kind, Wait};
+use sidecert_proto::transcript::Kind;
 use sidecert_proto::verdict::{Sight, Why};
 
 use super::sights::{
@@ -116,7 +117,7 @@ pub(super) static EXTERNALIZED_INTERCEPT: ScriptDef = ScriptDef {
     build: |setting| {
         let descriptor = content::sample(setting.contract, setting.seed).descriptor("/payload");
         Script::new("externalized-intercept")
-            .request("externalized", contract::INTERCEPT, &params(&descriptor, 5_000))
+            .request("externalized", contract::INTERCEPT, &params(&descriptor, INTERCEPT_MILLIS))
             .answer("externalized")
             .fence()
             .settle()
@@ -223,9 +224,9 @@ pub(super) static STRAY_PAGES: ScriptDef = ScriptDef {
         let extra = answer(&captured("extra"), "x\":1,\"result", &page(setting, "extra"));
         let again = answer(&captured("twice"), "result", &page(setting, "twice"));
         Pages(Script::new("stray-pages"))
-            .offer("extra", 5_000)
+            .offer("extra", INTERCEPT_MILLIS)
             .say("extra", extra)
-            .offer("twice", 5_000)
+            .offer("twice", INTERCEPT_MILLIS)
             .serve("twice", &page(setting, "twice"))
             .botch("twice", "it is the second response to its request", again)
             .fence()
@@ -256,7 +257,7 @@ pub(super) static LATE_PAGE: ScriptDef = ScriptDef {
 
 /// What became of an intercept that was to be given up.
 pub(super) fn gave_up(exchange: &Exchange<'_>) -> Sight {
-    if exchange.timed_out(Wait::Answer, Some("late")).is_some() {
+    if exchange.not_within("late", GIVES_UP_MILLIS).is_some() {
         let why = "it waits longer for a content than the intercept allows";
         return Sight::Undecided(Why::NotProvoked(why.into()));
     }
@@ -280,7 +281,7 @@ pub(super) static MISMATCHED_PAGES: ScriptDef = ScriptDef {
         let id = |label: &str, how: &str| format!(r#"{{"$capture":"{label}","as":"{how}"}}"#);
         // The reference implementation refuses a malformed response under the id of its own request: ours are others.
         let offer = |Pages(mut script): Pages, id: u64, label: &str| {
-            let params = params(&object(label).descriptor("/payload"), 5_000);
+            let params = params(&object(label).descriptor("/payload"), INTERCEPT_MILLIS);
             let frame = sidecert_proto::script::request(&id.to_string(), contract::INTERCEPT, &params);
             script.reactions.push(taken(label));
             let script = script.step(Step::Send {
@@ -367,25 +368,39 @@ fn tampered_content(setting: &Setting<'_>) -> Script {
         }),
         ("misdescribed", "its reason is retryable", error("misdescribed", &format!("{{{data}:false}}"))),
     ];
-    let mut pages =
-        Pages(Script::new("tampered-content")).offer("honest", 5_000).serve("honest", &plain("honest"));
+    let mut pages = Pages(Script::new("tampered-content"))
+        .offer("honest", INTERCEPT_MILLIS)
+        .serve("honest", &plain("honest"));
     for (label, departs, frame) in botched {
         let descriptor = match label {
             "wrong-total" => longer(label, total),
             "large-page" => large.descriptor("/payload"),
             _ => of(label),
         };
-        pages = pages.offer_as(label, &descriptor, 5_000).botch(label, departs, frame);
+        pages = pages.offer_as(label, &descriptor, INTERCEPT_MILLIS).botch(label, departs, frame);
     }
-    pages = raw(pages, "too-large", "its content is longer than the limit", &params(&beyond, 5_000)).fence();
-    let beside =
-        params(&of("beside-value"), 5_000).replacen(r#""payload":null"#, r#""payload":{"text":"x"}"#, 1);
+    pages =
+        raw(pages, "too-large", "its content is longer than the limit", &params(&beyond, INTERCEPT_MILLIS))
+            .fence();
+    let beside = params(&of("beside-value"), INTERCEPT_MILLIS).replacen(
+        r#""payload":null"#,
+        r#""payload":{"text":"x"}"#,
+        1,
+    );
     pages = raw(pages, "beside-value", "it has a payload and a descriptor of one", &beside).fence();
     let elsewhere = object("wrong-pointer").descriptor("/event");
-    pages = raw(pages, "wrong-pointer", "its descriptor is of another member", &params(&elsewhere, 5_000))
-        .fence();
+    pages = raw(
+        pages,
+        "wrong-pointer",
+        "its descriptor is of another member",
+        &params(&elsewhere, INTERCEPT_MILLIS),
+    )
+    .fence();
     let two = format!("{},{}", of("two-descriptors"), of("two-descriptors"));
-    raw(pages, "two-descriptors", "it has two descriptors", &params(&two, 5_000)).fence().0.settle()
+    raw(pages, "two-descriptors", "it has two descriptors", &params(&two, INTERCEPT_MILLIS))
+        .fence()
+        .0
+        .settle()
 }
 
 /// A page with one letter of its data changed: the last one before the end of the text that it holds.
@@ -424,7 +439,7 @@ fn unread() -> Sight {
 
 /// The params of an intercept whose content comes when there was a silence.
 pub(super) fn held_intercept(_: &Setting<'_>) -> String {
-    params(&object("held").descriptor("/payload"), 5_000)
+    params(&object("held").descriptor("/payload"), INTERCEPT_MILLIS)
 }
 
 /// Waits until the guest asks for that content.
@@ -464,7 +479,7 @@ static ECHOED_CONTENT: ScriptDef = ScriptDef {
             });
             offset += limits.content_ref_chunk_bytes;
         }
-        let params = params(&object.descriptor("/payload"), 5_000).replacen(
+        let params = params(&object.descriptor("/payload"), INTERCEPT_MILLIS).replacen(
             &format!(r#""{}""#, point::INPUT_RECEIVE),
             &event,
             1,

@@ -2,11 +2,11 @@
 
 use sidecert_proto::contract::Side::Guest;
 use sidecert_proto::exchange::Exchange;
+use sidecert_proto::reasonix::host::INTERCEPT_MILLIS;
 use sidecert_proto::reasonix::{contract, sample, session};
 use sidecert_proto::requirement::Check::{After, Always};
 use sidecert_proto::requirement::{Cite, Requirement, Seen, must};
 use sidecert_proto::script::{Need, Pattern, Process, Script, ScriptDef, Step, Within};
-use sidecert_proto::transcript::Wait;
 use sidecert_proto::verdict::{Sight, Why};
 
 use super::content;
@@ -84,7 +84,7 @@ static EVERY_POINT: ScriptDef = ScriptDef {
     build: |setting| {
         let ask = |script: Script, (seq, event): (usize, &String)| {
             let params = format!(
-                r#"{{"event":"{event}","payload":{},"seq":{seq},"timeoutMillis":5000}}"#,
+                r#"{{"event":"{event}","payload":{},"seq":{seq},"timeoutMillis":{INTERCEPT_MILLIS}}}"#,
                 sample::payload(event)
             );
             script.request(event, contract::INTERCEPT, &params)
@@ -164,7 +164,8 @@ static ECHOED_PAYLOAD: ScriptDef = ScriptDef {
     build: |setting| {
         let more = " \u{2028}\u{2029}\u{85}\u{fffd} é€😀 \" \\ / \u{7f} \t end";
         let (event, payload) = super::provoked_payload(setting, "echo-payload", more);
-        let params = format!(r#"{{"event":{event},"payload":{payload},"seq":1,"timeoutMillis":5000}}"#);
+        let params =
+            format!(r#"{{"event":{event},"payload":{payload},"seq":1,"timeoutMillis":{INTERCEPT_MILLIS}}}"#);
         Script::new("echoed-payload")
             .request("payload", contract::INTERCEPT, &params)
             .answer("payload")
@@ -229,7 +230,7 @@ static SLOW_RULING: ScriptDef = ScriptDef {
 
 fn ruled_in_time(exchange: &Exchange<'_>) -> Sight {
     let bound = SLOW_MILLIS + LATE_MILLIS;
-    if let Some((at, _)) = exchange.timed_out(Wait::Answer, Some("slow")) {
+    if let Some(at) = exchange.not_within("slow", bound) {
         let actual = format!("no answer in {bound} ms; the intercept allows {SLOW_MILLIS} ms");
         return Sight::SawOther { at, actual };
     }

@@ -437,7 +437,7 @@ fn shutdown_answered_in_time(exchange: &Exchange<'_>) -> Sight {
         at,
         actual: format!("{took}; the request allows {SHUTDOWN_MILLIS} ms"),
     };
-    if let Some((at, _)) = exchange.timed_out(Wait::Answer, Some(SHUTDOWN_REQUEST)) {
+    if let Some(at) = exchange.not_within(SHUTDOWN_REQUEST, SHUTDOWN_MILLIS) {
         return late(at, "no answer in time");
     }
     match (exchange.answer_to(SHUTDOWN_REQUEST), exchange.wrote(SHUTDOWN_REQUEST)) {

@@ -46,11 +46,13 @@ fn everything() -> Vec<String> {
     ["--provoke", &provocations().display().to_string(), "--exercise", "all"].map(str::to_owned).to_vec()
 }
 
-fn checked(suite: &str, options: &[&str], target: &[String]) -> (Vec<(String, String)>, i32) {
+fn checked(suite: &str, options: &[&str], target: &[String]) -> (Vec<(String, String)>, i32, String) {
     let everything = everything();
     let options: Vec<&str> = everything.iter().map(String::as_str).chain(options.iter().copied()).collect();
     let (report, code) = check(suite, &options, target);
-    (verdicts(&report), code)
+    let causes = report["causes"].as_array().unwrap().iter();
+    let causes = causes.map(|cause| format!("{} {} {}", cause["script"], cause["actual"], cause["at"]));
+    (verdicts(&report), code, causes.collect::<Vec<_>>().join("; "))
 }
 
 /// Every which flaw is checked by the whole suite; the others by what they break, since in memory each has met all of it.
@@ -80,8 +82,8 @@ fn each_flaw_fails_exactly_what_it_names_shared_or_alone() {
 fn held(suite: &Suite, flaw: &Flaw, options: &[&str]) -> Option<String> {
     let target = mock(suite.name, Some(flaw.name));
     let options = [&["--profile", "reference"], options].concat();
-    let (shared, code) = checked(suite.name, &options, &target);
-    let (alone, _) = checked(suite.name, &[&options[..], &["--isolate"]].concat(), &target);
+    let (shared, code, cause) = checked(suite.name, &options, &target);
+    let (alone, _, cause_alone) = checked(suite.name, &[&options[..], &["--isolate"]].concat(), &target);
     let failing: BTreeSet<&str> =
         shared.iter().filter(|(_, verdict)| verdict == "fail").map(|(id, _)| &**id).collect();
     let expected: BTreeSet<&str> = flaw.breaks.iter().copied().collect();
@@ -92,7 +94,10 @@ fn held(suite: &Suite, flaw: &Flaw, options: &[&str]) -> Option<String> {
     let held = failing == expected && !warned && shows && shared == alone;
     let others: Vec<_> =
         shared.iter().zip(&alone).filter(|(shared, alone)| shared != alone).take(3).collect();
-    (!held).then(|| format!("{} {} {options:?}: {code} {failing:?} {others:?}", suite.name, flaw.name))
+    (!held).then(|| {
+        let causes = format!("cut short shared: {cause}; alone: {cause_alone}");
+        format!("{} {} {options:?}: {code} {failing:?} {others:?}; {causes}", suite.name, flaw.name)
+    })
 }
 
 /// What a flawless guest comes to where everything is brought up.
@@ -114,12 +119,12 @@ fn a_flawless_guest_fails_nothing_shared_or_alone() {
         SUITES.iter().flat_map(|suite| guests.iter().map(move |guest| (*suite, guest))).collect();
     for (suite, guest) in cases {
         let target = guest.clone().unwrap_or_else(|| mock(suite.name, None));
-        let (shared, code) = checked(suite.name, &["--profile", "reference"], &target);
+        let (shared, code, _) = checked(suite.name, &["--profile", "reference"], &target);
         assert_eq!(code, 0, "{target:?}");
         for (id, verdict) in &shared {
             assert_eq!(verdict, expected(suite.name, id), "{target:?} {id}");
         }
-        let (alone, _) = checked(suite.name, &["--profile", "reference", "--isolate"], &target);
+        let (alone, ..) = checked(suite.name, &["--profile", "reference", "--isolate"], &target);
         assert_eq!(shared, alone, "{target:?}");
     }
 }

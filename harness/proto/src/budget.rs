@@ -16,8 +16,8 @@ pub struct Budget {
     pub answer_least: Micros,
     /// The most that is allowed for an answer; in between it is twenty times what the first answer took.
     pub answer_most: Micros,
-    /// The most that is allowed for the answer to a fence: less where a target is known to answer none.
-    pub fence_most: Micros,
+    /// The most that is waited for anything, whatever it is allowed: less where it was waited for before.
+    pub wait_most: Micros,
     /// How long a process may take to end once our writing end is closed.
     pub exit_after_close: Micros,
     /// How long a process that closed its output may take to end before it is killed.
@@ -63,7 +63,7 @@ impl Default for Budget {
             start: 30 * SECOND,
             answer_least: SECOND,
             answer_most: 5 * SECOND,
-            fence_most: Micros::MAX,
+            wait_most: Micros::MAX,
             exit_after_close: 5 * SECOND,
             exit_after_end: 500 * MILLI,
             exit_after_kill: 5 * SECOND,
@@ -83,6 +83,11 @@ impl Budget {
     /// How long an answer may take to a target whose first answer took `start`.
     pub fn answer(&self, start: Micros) -> Micros {
         (20 * start).clamp(self.answer_least, self.answer_most)
+    }
+
+    /// How long the first answer of another process may take where that of the first one took `start`.
+    pub fn another_start(&self, start: Micros) -> Micros {
+        (20 * start).max(2 * self.answer_least).min(self.first_byte)
     }
 
     /// How long silence must last for a target whose answers take `median`, and whose first one took `start`.

@@ -204,6 +204,13 @@ impl<'a> Exchange<'a> {
         })
     }
 
+    /// Where the answer to `label` was waited for as long as `millis`, and did not come.
+    pub fn not_within(&self, label: &str, millis: u64) -> Option<u64> {
+        let (at, within) = self.timed_out(Wait::Answer, Some(label))?;
+        // A shorter wait, for what is known to be missing, says nothing about the bound.
+        (within >= millis.saturating_mul(1_000)).then_some(at)
+    }
+
     /// A wait of ours that ended without what it was for.
     pub fn timed_out(&self, wait: Wait, label: Option<&str>) -> Option<(u64, Micros)> {
         self.entries.iter().find_map(|entry| match &entry.event.kind {

@@ -42,7 +42,7 @@ const BUDGET: Budget = Budget {
     start: 30_000_000,
     answer_least: 1_000_000,
     answer_most: 5_000_000,
-    fence_most: u64::MAX,
+    wait_most: u64::MAX,
     exit_after_close: 5_000_000,
     exit_after_end: 500_000,
     exit_after_kill: 5_000_000,
@@ -558,7 +558,8 @@ fn a_target_that_does_not_read_is_told_as_one() {
     let says = "no answer to one in 5 s; it did not read the last 30 bytes that were written to it";
     assert_eq!(stage.cut().as_deref(), Some(says));
     assert!(stage.has(|kind| matches!(kind, Kind::Blocked { bytes: 30 })));
-    assert_eq!(stage.play.missed(), Some(&Missed { what: "one in test".to_owned(), within: 5_000_000 }));
+    let missed = Missed { what: "m".to_owned(), script: "test".to_owned(), within: 5_000_000 };
+    assert_eq!(stage.play.missed(), Some(&missed));
 }
 
 #[test]

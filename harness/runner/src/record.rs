@@ -2,8 +2,12 @@
 //!
 //! The others begin once the first process has opened; if its opening fails, none does. Where tours share a process
 //! and anything but green shows, that recording is set aside and each of them is played again alone: sharing costs
-//! time, never a verdict. Where an answer never came, the script is played once more beside the others, and only the
-//! second time counts; where the same answer is missed in other scripts, that one second time speaks for them.
+//! time, never a verdict.
+//!
+//! Where an answer never came, the script is played once more beside the others, and only the second time counts.
+//! If nothing ever answered that method, nobody else waits long for an answer to it meanwhile, and what is cut short by
+//! this is kept until it is known: two scripts in which it was missed twice speak for all others, and otherwise each of
+//! them is played again.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -27,7 +31,7 @@ use sidecert_proto::{
     digest::Digest,
     judge::Judge,
     machine::Micros,
-    play::{FENCE, Missed, Play},
+    play::{Missed, Play},
     run::Recording,
     script::{Process as Own, ScriptDef, Setting},
     suite::Suite,
@@ -143,24 +147,35 @@ struct Task {
     plan: Vec<&'static ScriptDef>,
     /// The missing answer for which it is played again, if it is.
     again: Option<Missed>,
+    /// How often it was played again.
+    tries: u8,
 }
 
 impl Task {
     fn first(suite: &Suite, place: usize, plan: Vec<&'static ScriptDef>) -> Self {
         let name = format!("{place:03}-{}", namesake(suite, &plan));
-        Self { name, plan, again: None }
+        Self { name, plan, again: None, tries: 0 }
     }
 
-    /// The tours that shared this process, each alone. The one in which an answer was missed is thereby played again.
-    fn alone(&self, suite: &Suite, missed: Option<&(String, Missed)>) -> Vec<Self> {
+    /// The tours that shared this process, each alone. The one in which an answer was missed is thereby played again;
+    /// where it was in what all of them have in common, the first one is.
+    fn alone(&self, suite: &Suite, missed: Option<&Missed>) -> Vec<Self> {
         let number = self.name.split('-').next().unwrap_or_default();
-        let tours = self.plan.iter().copied().filter(|script| is_tour(suite, script));
-        let alone = |(place, tour): (usize, &'static ScriptDef)| Self {
-            name: format!("{number}-{:02}-{}", place + 1, tour.name),
-            plan: vec![suite.opening, tour, suite.closing],
-            again: missed.filter(|(script, _)| script == tour.name).map(|(_, missed)| missed.clone()),
+        let tours: Vec<_> = self.plan.iter().copied().filter(|script| is_tour(suite, script)).collect();
+        let missed_in = missed.map(|missed| {
+            let own = tours.iter().position(|tour| tour.name == missed.script);
+            (own.unwrap_or_default(), missed)
+        });
+        let alone = |(place, tour): (usize, &&'static ScriptDef)| {
+            let again = missed_in.filter(|(its, _)| *its == place).map(|(_, missed)| missed.clone());
+            Self {
+                name: format!("{number}-{:02}-{}", place + 1, tour.name),
+                plan: vec![suite.opening, tour, suite.closing],
+                tries: again.is_some().into(),
+                again,
+            }
         };
-        tours.enumerate().map(alone).collect()
+        tours.iter().enumerate().map(alone).collect()
     }
 }
 
@@ -187,18 +202,41 @@ struct State {
     /// What is to be played once the first process has opened.
     held: VecDeque<Task>,
     /// When something last happened in each process that runs, in microseconds; the most there can be until it has
-    /// opened: one that starts is at work.
+    /// said something: one that starts is at work.
     running: Vec<Arc<AtomicU64>>,
     recordings: Vec<Recording>,
     /// How much was recorded, in bytes.
     recorded: u64,
-    /// Missing answers for which a script is being played again, and how long each was waited for the first time.
-    trying: BTreeMap<String, Micros>,
-    /// Missing answers that were missing again.
-    confirmed: BTreeSet<String>,
-    /// Recordings that miss an answer for which another script is being played again.
+    /// How long the first answer of the first process took, once it is known.
+    start: Option<Micros>,
+    /// What was answered in some process: whoever misses that speaks for no other.
+    heard: BTreeSet<String>,
+    /// What is missed, by what it is.
+    doubts: BTreeMap<String, Doubt>,
+    /// Recordings that miss an answer for which others are being played again.
     undecided: Vec<Undecided>,
     fault: Option<RecordFault>,
+}
+
+/// What is known of an answer that is missed.
+#[derive(Default)]
+struct Doubt {
+    /// In how many scripts that are being played again.
+    trying: usize,
+    /// In how many the second time, too.
+    confirmed: usize,
+}
+
+/// In how many scripts an answer must be missed twice before it counts as missing in all others, too.
+const SPEAK_FOR_ALL: usize = 2;
+
+/// How often one script is played again, whatever it misses.
+const TRIES_MOST: u8 = 2;
+
+impl Doubt {
+    fn holds(&self) -> bool {
+        self.trying > 0 || self.confirmed >= SPEAK_FOR_ALL
+    }
 }
 
 struct Undecided {
@@ -230,17 +268,21 @@ impl Shared {
                 let seen = Arc::new(AtomicU64::new(Micros::MAX));
                 state.running.push(Arc::clone(&seen));
                 let mut budget = order.budget;
-                // No wait is paid in full again and again for the same silence. A script that this cuts short is played
-                // again, too, unless the silence is confirmed.
-                if state.confirmed.contains(FENCE) {
-                    budget.fence_most = budget.answer_least;
-                } else if let Some(within) = state.trying.get(FENCE) {
-                    budget.fence_most = second_time(&budget, *within);
+                let known = state.start.is_some();
+                if let Some(start) = state.start {
+                    budget.first_byte = budget.another_start(start);
+                    budget.start = budget.first_byte;
+                }
+                // No wait is paid in full again and again for the same silence.
+                let mut doubted = state.doubted();
+                if let Some(missed) = &task.again {
+                    budget.wait_most = second_time(&budget, missed.within);
+                    doubted.remove(&missed.what);
                 }
                 let share = RUN_BYTES_MOST.saturating_sub(state.recorded) / self.workers as u64;
                 budget.record_bytes = budget.record_bytes.min(share);
                 drop(state);
-                let played = self.play(order, &task, budget, &seen);
+                let played = self.play(order, &task, budget, known, doubted, &seen);
                 state = self.lock();
                 state.running.retain(|other| !Arc::ptr_eq(other, &seen));
                 state.take_in(order.suite, task, played);
@@ -262,15 +304,19 @@ impl Shared {
         order: &Order<'_>,
         task: &Task,
         budget: Budget,
+        known: bool,
+        doubted: BTreeSet<String>,
         seen: &AtomicU64,
     ) -> Result<Played, RecordFault> {
-        let mut opened = false;
-        play(order, task, budget, &mut |play| {
-            if play.is_open() {
-                seen.store(self.now(), Ordering::Relaxed);
-                if !std::mem::replace(&mut opened, true) && self.lock().open() {
-                    self.changed.notify_all();
-                }
+        let (mut opened, mut recorded) = (false, 0);
+        play(order, task, budget, known, doubted, &mut |play| {
+            // A look at a pipe in which nothing moves is no work.
+            let happened = std::mem::replace(&mut recorded, play.recorded()) != play.recorded();
+            if play.has_spoken() && happened {
+                seen.store(if play.is_in_doubt() { 0 } else { self.now() }, Ordering::Relaxed);
+            }
+            if play.is_open() && !std::mem::replace(&mut opened, true) && self.lock().open(play.start()) {
+                self.changed.notify_all();
             }
         })
     }
@@ -284,8 +330,15 @@ impl State {
         self.running.iter().filter(busy).count()
     }
 
+    /// To what no answer is waited for in full.
+    fn doubted(&self) -> BTreeSet<String> {
+        let doubted = self.doubts.iter().filter(|(what, doubt)| doubt.holds() && !self.heard.contains(*what));
+        doubted.map(|(what, _)| what.clone()).collect()
+    }
+
     /// The target can be opened, so the rest can be played; `true` if there is one.
-    fn open(&mut self) -> bool {
+    fn open(&mut self, start: Option<Micros>) -> bool {
+        self.start = self.start.or(start);
         let held = std::mem::take(&mut self.held);
         let any = !held.is_empty();
         self.tasks.extend(held);
@@ -294,7 +347,7 @@ impl State {
 
     /// Takes in what a task came to.
     fn take_in(&mut self, suite: &Suite, task: Task, played: Result<Played, RecordFault>) {
-        let Played { mut recording, bytes, opened, not_green, missed } = match played {
+        let Played { mut recording, bytes, opened, not_green, missed, heard } = match played {
             Ok(played) => played,
             Err(fault) => {
                 self.fault.get_or_insert(fault);
@@ -302,8 +355,9 @@ impl State {
             }
         };
         self.recorded += bytes;
+        self.heard.extend(heard);
         if opened {
-            self.open();
+            self.open(None);
         } else {
             self.held.clear();
         }
@@ -312,42 +366,52 @@ impl State {
             recording.set_aside = Some(why);
             self.recordings.push(recording);
             let alone = task.alone(suite, missed.as_ref());
-            let again = alone.iter().filter_map(|task| task.again.clone());
-            self.trying.extend(again.map(|missed| (missed.what, missed.within)));
-            // Before the others, so that what takes its time does so beside them.
-            for task in alone.into_iter().rev() {
-                self.tasks.push_front(task);
+            for missed in alone.iter().filter_map(|task| task.again.as_ref()) {
+                self.doubts.entry(missed.what.clone()).or_default().trying += 1;
             }
-        } else if let Some(tried) = &task.again {
-            self.trying.remove(&tried.what);
-            if missed.is_some_and(|(_, missed)| missed.what == tried.what) {
-                self.confirmed.insert(tried.what.clone());
-            }
-            self.recordings.push(recording);
-            let (settled, rest) = std::mem::take(&mut self.undecided)
-                .into_iter()
-                .partition(|undecided: &Undecided| undecided.missed.what == tried.what);
+            // The one on which much depends begins at once.
+            let (again, others): (Vec<_>, Vec<_>) = alone.into_iter().partition(|task| task.again.is_some());
+            again.into_iter().for_each(|task| self.tasks.push_front(task));
+            self.tasks.extend(others);
+            return;
+        }
+        let tried = task.again.as_ref().map(|tried| tried.what.clone());
+        let again = missed.as_ref().is_some_and(|missed| tried.as_ref() == Some(&missed.what));
+        if let Some(doubt) = tried.as_ref().and_then(|tried| self.doubts.get_mut(tried)) {
+            doubt.trying -= 1;
+            doubt.confirmed += usize::from(again);
+        }
+        match missed {
+            Some(missed) if !again => self.decide(Undecided { missed, task, recording }),
+            _ => self.recordings.push(recording),
+        }
+        if let Some(tried) = tried {
+            let all = std::mem::take(&mut self.undecided).into_iter();
+            let (settled, rest) = all.partition(|undecided: &Undecided| undecided.missed.what == tried);
             self.undecided = rest;
             for undecided in settled {
                 self.decide(undecided);
             }
-        } else if let Some((_, missed)) = missed {
-            self.decide(Undecided { missed, task, recording });
-        } else {
-            self.recordings.push(recording);
         }
     }
 
-    /// What becomes of a recording that misses an answer: the same one is tried once in a run, not once a script.
+    /// What becomes of a recording that misses an answer: the same one is not tried again in every script.
     fn decide(&mut self, mut undecided: Undecided) {
-        if self.confirmed.contains(&undecided.missed.what) {
+        let by_itself = self.heard.contains(&undecided.missed.what);
+        let doubt = self.doubts.entry(undecided.missed.what.clone()).or_default();
+        let known = doubt.confirmed >= SPEAK_FOR_ALL && !by_itself;
+        if known || undecided.task.tries >= TRIES_MOST {
             self.recordings.push(undecided.recording);
-        } else if !self.trying.contains_key(&undecided.missed.what) {
-            self.trying.insert(undecided.missed.what.clone(), undecided.missed.within);
+        } else if by_itself || doubt.trying + doubt.confirmed < SPEAK_FOR_ALL {
+            doubt.trying += 1;
             undecided.recording.set_aside = Some("an answer never came, so it was played again".to_owned());
             self.recordings.push(undecided.recording);
-            let name = format!("{}-again", undecided.task.name);
-            self.tasks.push_front(Task { name, again: Some(undecided.missed), ..undecided.task });
+            let tries = undecided.task.tries + 1;
+            let name = match tries {
+                1 => format!("{}-again", undecided.task.name),
+                _ => format!("{}-{tries}", undecided.task.name),
+            };
+            self.tasks.push_front(Task { name, again: Some(undecided.missed), tries, ..undecided.task });
         } else {
             self.undecided.push(undecided);
         }
@@ -362,14 +426,18 @@ struct Played {
     opened: bool,
     /// The requirement that is not green, where tours shared the process.
     not_green: Option<&'static str>,
-    /// In which script which answer was missed.
-    missed: Option<(String, Missed)>,
+    /// The answer that was missed.
+    missed: Option<Missed>,
+    /// What was answered.
+    heard: BTreeSet<String>,
 }
 
 fn play(
     order: &Order<'_>,
     task: &Task,
-    mut budget: Budget,
+    budget: Budget,
+    known: bool,
+    doubted: BTreeSet<String>,
     turned: &mut dyn FnMut(&Play<'_>),
 ) -> Result<Played, RecordFault> {
     let path = order.folder.join(format!("{}.ndjson", task.name));
@@ -384,9 +452,6 @@ fn play(
     };
     let drained_at = if order.watch.is_some() { 1 } else { RECORD_BYTES };
     let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
-    if let Some(missed) = &task.again {
-        budget.answer_most = second_time(&budget, missed.within);
-    }
     let mut play = Play::new(
         &task.name,
         task.plan.iter().copied(),
@@ -394,7 +459,8 @@ fn play(
         order.setting,
         budget,
         (order.suite.line_bytes_max)(order.setting.contract),
-    );
+    )
+    .doubt(doubted);
     let driven =
         drive_here(&mut play, Links::guest(process), order.stop.clone(), &mut |play: &mut Play<'_>| {
             turned(play);
@@ -408,9 +474,11 @@ fn play(
     sink.drain(play.record()).map_err(disk)?;
     let scripts = task.plan.iter().map(|script| script.name.to_owned()).collect();
     let opened = play.cut_in() != Some(order.suite.opening.name);
-    // A handshake that failed is not tried twice, and nothing is when the user wants to stop.
-    let once_more = opened && play.end() != Some(End::Interrupted) && *order.stop.borrow() == Stop::No;
-    let missed = play.missed().zip(play.cut_in()).filter(|_| once_more);
+    // A handshake that failed is not tried twice unless another one did not fail, and nothing is when the user wants to
+    // stop.
+    let once_more =
+        (opened || known) && play.end() != Some(End::Interrupted) && *order.stop.borrow() == Stop::No;
+    let missed = play.missed().filter(|_| once_more).cloned();
     let recording =
         Recording { name: task.name.clone(), sha256: sink.digest.finish(), scripts, set_aside: None };
     Ok(Played {
@@ -418,7 +486,8 @@ fn play(
         bytes: sink.bytes,
         opened,
         not_green: sink.judge.filter(|_| once_more).and_then(|judge| not_green(judge, task)),
-        missed: missed.map(|(missed, script)| (script.to_owned(), missed.clone())),
+        missed,
+        heard: play.heard().clone(),
     })
 }
 

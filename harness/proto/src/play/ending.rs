@@ -151,7 +151,10 @@ impl Play<'_> {
             return self.note(now, Kind::Starved { late });
         }
         match &waiting.what {
-            What::Silence { .. } => {
+            What::Silence { settles, .. } => {
+                if *settles {
+                    self.missing();
+                }
                 self.came(now);
                 self.fence_answered(now);
             }
@@ -175,7 +178,7 @@ impl Play<'_> {
             }
             What::Frame(_) | What::Fence { .. } => {
                 let mut cause = self.timeout_cause();
-                self.missed = self.awaited_in_vain();
+                self.missing();
                 let unread = self.link.offered - self.link.accepted;
                 if unread > 0 {
                     cause =
@@ -188,14 +191,22 @@ impl Play<'_> {
         }
     }
 
-    fn awaited_in_vain(&self) -> Option<Missed> {
-        let (waiting, script) = (self.waiting.as_ref()?, self.script.as_ref()?);
-        let what = match (&waiting.what, &waiting.label) {
-            (What::Fence { .. }, _) => FENCE.to_owned(),
-            (_, Some(label)) => format!("{label} in {}", script.name),
-            (_, None) => format!("a frame in {}", script.name),
+    /// Remembers the first answer that did not come. What has waited longest is what the others wait behind.
+    fn missing(&mut self) {
+        let (Some(waiting), Some(script)) = (&self.waiting, &self.script) else { return };
+        let awaited = waiting.label.as_ref().and_then(|label| script.ids.get(label));
+        let method = script.due.methods().next().or_else(|| script.due.method_of(*awaited?));
+        let what = match (&waiting.in_doubt, method, &waiting.what) {
+            (Some(doubted), ..) => doubted.clone(),
+            (_, Some(method), _) => method.to_owned(),
+            (_, None, What::Fence { .. }) => FENCE.to_owned(),
+            (_, None, What::Silence { .. }) => return,
+            (_, None, _) => format!("a frame in {}", script.name),
         };
-        Some(Missed { what, within: waiting.within })
+        if !self.heard.contains(&what) {
+            self.doubted.insert(what.clone());
+        }
+        self.missed.get_or_insert(Missed { what, script: script.name.clone(), within: waiting.within });
     }
 
     /// Ends the process when there is no room for more of what it says.

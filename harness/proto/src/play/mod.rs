@@ -30,7 +30,7 @@ use crate::transcript::{End, Event, Frame, Kind, Payload, WROTE_SILENT_MICROS, W
 use crate::wire::Deframer;
 
 use process::{Clock, Link, Unwritten};
-use progress::{Due, Playing};
+use progress::Playing;
 
 /// The label of every fence in a recording, and what [`Missed`] calls the answer to one.
 pub const FENCE: &str = "fence";
@@ -57,8 +57,10 @@ pub trait Peer {
 /// An answer that never came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// To what. Where the same answer is missed in several processes, it is the same text.
+    /// To which method, or to [`FENCE`].
     pub what: String,
+    /// In which script.
+    pub script: String,
     /// How long it was waited for.
     pub within: Micros,
 }
@@ -84,8 +86,12 @@ pub struct Play<'a> {
     cut_in: Option<String>,
     /// How many scripts were played to their end.
     played: usize,
-    /// What was awaited, if a wait for a frame ended without.
+    /// The first answer that was waited for in vain.
     missed: Option<Missed>,
+    /// To what the target is known, or believed, to give no answer.
+    doubted: BTreeSet<String>,
+    /// What it has answered.
+    heard: BTreeSet<String>,
     /// How much was recorded, in bytes.
     recorded: u64,
     done: bool,
@@ -110,6 +116,8 @@ struct Waiting {
     what: What,
     /// The bound stands in a frame of ours: that it passed says something of the target.
     is_the_bound: bool,
+    /// What the target is believed not to answer, which made the wait a short one.
+    in_doubt: Option<String>,
     starved: u8,
 }
 
@@ -162,14 +170,28 @@ impl<'a> Play<'a> {
             cut_in: None,
             played: 0,
             missed: None,
+            doubted: BTreeSet::new(),
+            heard: BTreeSet::new(),
             recorded: 0,
             done: false,
         }
     }
 
+    /// No answer to any of `what` (a method, or [`FENCE`]) is waited for in full: it is missed elsewhere already.
+    #[must_use]
+    pub fn doubt(mut self, what: BTreeSet<String>) -> Self {
+        self.doubted = what;
+        self
+    }
+
     /// The recording so far, in which what was drained is missing.
     pub fn record(&mut self) -> &mut Vec<u8> {
         &mut self.record.text
+    }
+
+    /// How much was recorded, in bytes, whatever became of it.
+    pub fn recorded(&self) -> u64 {
+        self.recorded
     }
 
     /// How the recording ended; `None` while it has not.
@@ -187,9 +209,29 @@ impl<'a> Play<'a> {
         self.played > 0
     }
 
-    /// The answer that never came although it was waited for: a second try may tell whether the machine was to blame.
+    /// The first answer that never came: a second try may tell whether the machine was to blame.
     pub fn missed(&self) -> Option<&Missed> {
         self.missed.as_ref()
+    }
+
+    /// The methods to which it answered a request that was in order, and [`FENCE`] if it answered one.
+    pub fn heard(&self) -> &BTreeSet<String> {
+        &self.heard
+    }
+
+    /// Whether the target has written anything.
+    pub fn has_spoken(&self) -> bool {
+        self.link.any_byte
+    }
+
+    /// How long the first answer took, in microseconds.
+    pub fn start(&self) -> Option<Micros> {
+        self.clock.start
+    }
+
+    /// Whether what is waited for now is believed not to come.
+    pub fn is_in_doubt(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| waiting.in_doubt.is_some())
     }
 
     /// What the target has declared so far.
@@ -242,22 +284,15 @@ impl<'a> Play<'a> {
             Step::Await { frame, within } => self.await_frame(frame, *within, now),
             Step::Fence { or_end } => self.fence(*or_end, now),
             Step::Settle if self.script.as_ref().is_none_or(|script| script.due.is_empty()) => {}
-            step @ (Step::Quiet | Step::Settle) => {
-                let settles = *step == Step::Settle;
-                let start = self.clock.start.unwrap_or_default();
-                let due = self.script.as_ref().map(|script| &script.due);
-                let allowed = due.map_or(0, Due::allowed);
-                let in_all = due.map_or(0, Due::allowed_in_all).min(self.budget.settled_most).max(allowed);
-                let within = if settles {
-                    self.budget.silence(start).max(allowed)
-                } else {
-                    self.budget.quiet(self.clock.median(), start)
-                };
+            Step::Settle => self.settle(now),
+            Step::Quiet => {
+                let within = self.quiet();
+                let until = now + self.budget.quiet_total;
                 self.wait(
                     Wait::Quiet,
                     None,
                     within,
-                    What::Silence { until: now + self.budget.quiet_total.max(in_all), settles, frame: None },
+                    What::Silence { until, settles: false, frame: None },
                     now,
                 );
             }
@@ -325,7 +360,7 @@ impl<'a> Play<'a> {
             }
         };
         let cut_at = std::mem::take(&mut script.cut_at);
-        if script.settles {
+        if script.settles || label.is_some() {
             script.due.sent(&bytes, departs.is_some());
         }
         if let Some(id) = label.and_then(|label| script.ids.get(label))
@@ -390,10 +425,59 @@ impl<'a> Play<'a> {
         self.pending.insert(id, now);
         self.link.asked = Some((FENCE.to_owned(), frame.clone()));
         self.offer(frame, None, Offered { label: Some(FENCE), ..Offered::default() }, now);
-        // It may stand behind what a frame of ours gives more time.
-        let allowed = self.script.as_ref().map_or(0, |script| script.due.allowed());
-        let within = self.answer_budget().min(self.budget.fence_most).saturating_add(allowed);
+        let (within, in_doubt) = self.patience(Some(FENCE));
         self.wait(Wait::Fence, None, within, What::Fence { id, or_end }, now);
+        self.doubting(in_doubt);
+    }
+
+    /// Waits until nothing is due any more, or nothing comes any more.
+    fn settle(&mut self, now: Micros) {
+        let Some(due) = self.script.as_ref().map(|script| &script.due) else { return };
+        let allowed = due.allowed();
+        let in_all = due.allowed_in_all().min(self.budget.settled_most).max(allowed);
+        let in_doubt = self.doubted_of(None);
+        let within = if in_doubt.is_some() { self.budget.silence_least } else { self.silence().max(allowed) };
+        let within = within.min(self.budget.wait_most);
+        let until = now + self.budget.quiet_total.max(in_all);
+        self.wait(Wait::Quiet, None, within, What::Silence { until, settles: true, frame: None }, now);
+        self.doubting(in_doubt);
+    }
+
+    /// How long is waited for `what` or, without, for one of the answers that are due; and the doubt that makes it
+    /// short. It may stand behind others that our frames themselves give more time.
+    fn patience(&self, what: Option<&str>) -> (Micros, Option<String>) {
+        let in_doubt = self.doubted_of(what);
+        let within = if in_doubt.is_some() {
+            self.budget.silence_least
+        } else {
+            let allowed = self.script.as_ref().map_or(0, |script| script.due.allowed());
+            let allowed = if allowed == 0 { 0 } else { allowed.saturating_add(self.silence()) };
+            self.answer_budget().max(allowed)
+        };
+        (within.min(self.budget.wait_most), in_doubt)
+    }
+
+    /// What is doubted of all that a wait for `what` waits for.
+    fn doubted_of(&self, what: Option<&str>) -> Option<String> {
+        if self.doubted.is_empty() {
+            return None;
+        }
+        let mut due = self.script.iter().flat_map(|script| script.due.methods()).chain(what);
+        due.find(|method| self.doubted.contains(*method)).map(str::to_owned)
+    }
+
+    fn doubting(&mut self, in_doubt: Option<String>) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.in_doubt = in_doubt;
+        }
+    }
+
+    fn quiet(&self) -> Micros {
+        self.budget.quiet(self.clock.median(), self.clock.start.unwrap_or_default())
+    }
+
+    fn silence(&self) -> Micros {
+        self.budget.silence(self.clock.start.unwrap_or_default())
     }
 
     fn await_frame(&mut self, pattern: &Pattern, within: Within, now: Micros) {
@@ -409,27 +493,42 @@ impl<'a> Play<'a> {
             _ => None,
         };
         if within == Within::Silence {
-            let within = self.budget.silence(self.clock.start.unwrap_or_default());
+            // What it would begin with is not even taken up by a target that does not answer.
+            let in_doubt = self.doubted_of(None);
+            let within = if in_doubt.is_some() { self.quiet() } else { self.silence() };
             let until = now + self.budget.quiet_total;
             let what = What::Silence { until, settles: false, frame: Some(pattern.clone()) };
-            return self.wait(Wait::Quiet, label, within, what, now);
+            self.wait(Wait::Quiet, label, within, what, now);
+            return self.doubting(in_doubt);
         }
         if self.link.over {
             let what =
                 label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
             return self.cut_when_gone(format!("before it answered {what}"), now);
         }
-        let is_the_bound = matches!(within, Within::Millis(_));
-        let (wait, within) = match within {
-            Within::Start if self.link.any_byte => (Wait::Start, self.budget.start),
-            Within::Start => (Wait::Start, self.budget.first_byte),
-            Within::Answer => (Wait::Answer, self.answer_budget()),
-            Within::Millis(millis) => (Wait::Answer, millis.saturating_mul(1_000)),
-            Within::Silence => (Wait::Quiet, self.budget.silence_most),
+        let bound = match within {
+            Within::Millis(millis) => Some(millis.saturating_mul(1_000)),
+            _ => None,
+        };
+        let (wait, within, in_doubt) = match within {
+            Within::Start => {
+                let start = if self.link.any_byte { self.budget.start } else { self.budget.first_byte };
+                (Wait::Start, start.min(self.budget.wait_most), None)
+            }
+            Within::Answer | Within::Millis(_) | Within::Silence => {
+                let (patience, in_doubt) = self.patience(None);
+                let within = match bound.map(|bound| bound.min(self.budget.wait_most)) {
+                    Some(bound) if in_doubt.is_some() => patience.min(bound),
+                    Some(bound) => bound,
+                    None => patience,
+                };
+                (Wait::Answer, within, in_doubt)
+            }
         };
         self.wait(wait, label, within, What::Frame(pattern.clone()), now);
         if let Some(waiting) = &mut self.waiting {
-            waiting.is_the_bound = is_the_bound;
+            waiting.is_the_bound = bound.is_some_and(|bound| bound <= waiting.within);
+            waiting.in_doubt = in_doubt;
         }
     }
 
@@ -452,6 +551,7 @@ impl<'a> Play<'a> {
             deadline,
             what,
             is_the_bound: false,
+            in_doubt: None,
             starved: 0,
         });
     }

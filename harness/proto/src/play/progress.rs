@@ -1,6 +1,6 @@
 //! How far a script has come: its steps, its reactions, and what it has captured.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use crate::json::{FaultKind, Kind, Node, Tape};
@@ -42,28 +42,48 @@ pub(super) struct Level {
 /// The frames of ours that may still be answered.
 #[derive(Default)]
 pub(super) struct Due {
-    ids: BTreeSet<i64>,
+    asked: BTreeMap<i64, Asked>,
     /// Those that are wrong on purpose, and may be refused under no id as well as under their own.
-    odd: BTreeSet<i64>,
+    odd: BTreeMap<i64, String>,
     /// How many more may be refused, and have no id that could be told.
     nameless: usize,
-    /// The longest that a frame of ours itself allows, in microseconds.
+}
+
+/// A request of ours that is in order.
+struct Asked {
+    method: String,
+    /// How long its answer may take, as it says itself, in microseconds.
     allowed: Micros,
 }
 
 impl Due {
     pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty() && self.odd.is_empty() && self.nameless == 0
+        self.asked.is_empty() && self.odd.is_empty() && self.nameless == 0
     }
 
     /// How long the next of those that wait may take, as the frames themselves say, in microseconds.
     pub(super) fn allowed(&self) -> Micros {
-        if self.ids.is_empty() { 0 } else { self.allowed }
+        self.asked.values().map(|asked| asked.allowed).max().unwrap_or_default()
     }
 
     /// How long all of them may take to a target that serves one after the other, in microseconds.
     pub(super) fn allowed_in_all(&self) -> Micros {
-        self.allowed().saturating_mul(self.ids.len() as u64)
+        self.asked.values().fold(0, |all, asked| all.saturating_add(asked.allowed))
+    }
+
+    /// The methods of the requests that must be answered and are not, the oldest first.
+    pub(super) fn methods(&self) -> impl Iterator<Item = &str> {
+        self.asked.values().map(|asked| asked.method.as_str())
+    }
+
+    /// The method of the request with this id, if it is due, in order or not.
+    pub(super) fn method_of(&self, id: i64) -> Option<&str> {
+        self.asked(id).or_else(|| self.odd.get(&id).map(String::as_str))
+    }
+
+    /// The method of the request with this id, if it is due and in order.
+    pub(super) fn asked(&self, id: i64) -> Option<&str> {
+        self.asked.get(&id).map(|asked| asked.method.as_str())
     }
 
     /// A frame of ours goes out: a blank line, a notification and a response are never answered.
@@ -78,27 +98,31 @@ impl Due {
             Ok(envelope) => matches!(envelope, Envelope::Request { .. }),
             Err(_) => root.kind() != Kind::Object || root.get("method").is_some(),
         };
+        let method = || root.get("method").and_then(|it| it.as_str()).unwrap_or_default().into_owned();
         match rpc::id_of(root) {
             _ if !asks => {}
-            Some(Id::Integer(id)) if departs => drop(self.odd.insert(id)),
+            Some(Id::Integer(id)) if departs => drop(self.odd.insert(id, method())),
             Some(Id::Integer(id)) => {
                 let millis = root.pointer("/params/timeoutMillis").and_then(|it| it.as_u64());
-                self.allowed = self.allowed.max(millis.unwrap_or_default().saturating_mul(1_000));
-                self.ids.insert(id);
+                let allowed = millis.unwrap_or_default().saturating_mul(1_000);
+                let method = method();
+                self.asked.insert(id, Asked { method, allowed });
             }
             _ => self.nameless += 1,
         }
     }
 
-    /// The target answers.
-    pub(super) fn answered(&mut self, id: &Id<'_>) {
-        let known = matches!(id, Id::Integer(id) if self.ids.remove(id) || self.odd.remove(id));
+    /// The target answers; `true` if that is one of what was due.
+    pub(super) fn answered(&mut self, id: &Id<'_>) -> bool {
+        let known =
+            matches!(id, Id::Integer(id) if self.asked.remove(id).is_some() || self.odd.remove(id).is_some());
         match id {
             _ if known => {}
             _ if self.nameless > 0 => self.nameless -= 1,
             Id::Null => drop(self.odd.pop_last()),
             _ => {}
         }
+        known
     }
 }
 

@@ -13,7 +13,7 @@ use crate::rpc::{self, Envelope, Id, Malformed};
 use crate::transcript::{Frame, Kind, Payload, Wait};
 use crate::wire::Line;
 
-use super::{Play, Waiting, What};
+use super::{FENCE, Play, Waiting, What};
 
 /// How much of a line that is no frame a cause shows, in characters.
 const NOISE_CHARS: usize = 120;
@@ -188,8 +188,17 @@ impl Play<'_> {
             answered = Some(*id);
         }
         let fence = matches!(&self.waiting, Some(Waiting { what: What::Fence { id, .. }, .. }) if answered == Some(*id));
-        if let (Some(script), Envelope::Response { id, .. }, false) = (&mut self.script, envelope, fence) {
-            script.due.answered(id);
+        if fence {
+            self.heard.insert(FENCE.to_owned());
+        } else if let (Some(script), Envelope::Response { id, .. }) = (&mut self.script, envelope) {
+            if let Id::Integer(id) = id
+                && let Some(method) = script.due.asked(*id)
+            {
+                self.heard.insert(method.to_owned());
+            }
+            if script.due.answered(id) {
+                self.wait_on(now);
+            }
         }
         let mut out = Vec::new();
         let claimed = match &mut self.script {
@@ -233,6 +242,18 @@ impl Play<'_> {
                 }
             }
             _ => self.with_script(|script| script.keep(root.raw())),
+        }
+    }
+
+    /// A target that serves one after the other has come one further, and gets its time for the next anew.
+    fn wait_on(&mut self, now: Micros) {
+        if let Some(waiting) = &mut self.waiting
+            && matches!(waiting.what, What::Frame(_) | What::Fence { .. })
+            && !waiting.is_the_bound
+            && let Some(deadline) = waiting.deadline
+        {
+            let most = waiting.since.saturating_add(self.budget.settled_most);
+            waiting.deadline = Some(now.saturating_add(waiting.within).min(most).max(deadline));
         }
     }
 

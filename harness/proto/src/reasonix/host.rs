@@ -18,6 +18,10 @@ pub const INITIALIZE: &str = "initialize";
 pub const SHUTDOWN: &str = "shutdown";
 /// How long the guest has for its answer to that, in milliseconds: what the request itself says.
 pub const SHUTDOWN_MILLIS: u64 = 1_000;
+
+/// How long a guest has for an intercept unless a script says otherwise, in milliseconds. A host gives it more as a
+/// rule; every second of it is one that a guest which hangs costs its author.
+pub const INTERCEPT_MILLIS: u64 = 3_000;
 /// The guest's name where its manifest does not say one.
 pub const GUEST_NAME: &str = "sidecert-guest";
 

@@ -34,7 +34,7 @@ pub fn params(setting: &Setting<'_>, method: &str) -> Value {
         match name.as_str() {
             "sessionId" => *value = host::session_id(setting.seed).into(),
             "generation" | "seq" | "seqBase" => *value = 1.into(),
-            "timeoutMillis" => *value = 5_000.into(),
+            "timeoutMillis" => *value = host::INTERCEPT_MILLIS.into(),
             _ => {}
         }
     }
