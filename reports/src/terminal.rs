@@ -61,15 +61,11 @@ pub fn render(report: &Report, style: Style) -> String {
     let verbose = style.detail == Detail::Verbose;
     header(&mut page, report, verbose);
     blocks::legend(&mut page, report);
-    for requirement in report.with(Verdict::Fail) {
-        blocks::broken(&mut page, "FAIL", Paint::Red, requirement);
-    }
+    broken(&mut page, report, Verdict::Fail, "FAIL", Paint::Red);
     for cause in &report.causes {
         blocks::cause(&mut page, cause, told_by(report, cause));
     }
-    for requirement in report.with(Verdict::Warn) {
-        blocks::broken(&mut page, "WARN", Paint::Yellow, requirement);
-    }
+    broken(&mut page, report, Verdict::Warn, "WARN", Paint::Yellow);
     undecided(&mut page, report, verbose);
     not_applicable(&mut page, report, verbose);
     if verbose {
@@ -85,7 +81,7 @@ pub fn render(report: &Report, style: Style) -> String {
 /// One requirement that did not hold, as [`render`] shows it: for other formats, without colours.
 pub(crate) fn requirement_text(word: &str, requirement: &Requirement) -> String {
     let mut page = Page::new(PLAIN);
-    blocks::broken(&mut page, word, Paint::Plain, requirement);
+    blocks::broken(&mut page, word, Paint::Plain, requirement, None);
     page.finish()
 }
 
@@ -127,6 +123,17 @@ fn header(page: &mut Page, report: &Report, verbose: bool) {
         }
     }
     page.row(&Row::new("seed", &report.seed));
+}
+
+/// Those that did not hold. One fault often shows in several of them: what was on the wire is then shown once.
+fn broken(page: &mut Page, report: &Report, verdict: Verdict, word: &str, paint: Paint) {
+    let mut shown: Vec<&Requirement> = Vec::new();
+    for requirement in report.with(verdict) {
+        let same = |other: &&&Requirement| other.at.is_some() && other.at == requirement.at;
+        let shown_by = shown.iter().find(same).copied();
+        blocks::broken(page, word, paint, requirement, shown_by);
+        shown.push(requirement);
+    }
 }
 
 fn undecided(page: &mut Page, report: &Report, verbose: bool) {

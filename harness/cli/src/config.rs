@@ -20,7 +20,7 @@ use crate::select::{closest, did_you_mean};
 use crate::{output, provoke};
 
 /// The file that is read unless another one is named.
-const FILE: &str = "sidecert.toml";
+pub(crate) const FILE: &str = "sidecert.toml";
 /// The key for the command that follows `--`.
 const TARGET: &str = "target";
 /// The key of the tables that override.

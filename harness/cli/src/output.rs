@@ -55,6 +55,20 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Fault> {
     fs::write(path, text).map_err(|error| Fault::not_written(&path.display().to_string(), &error))
 }
 
+/// Fails where a file cannot stand at `path`, before the work is done that it is to tell of.
+pub(crate) fn has_a_place(path: &Path) -> Result<(), Fault> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let known = fs::metadata(folder).and_then(|folder| match folder.is_dir() {
+        true => Ok(()),
+        false => Err(io::Error::from(ErrorKind::NotADirectory)),
+    });
+    let free = known.and_then(|()| match path.is_dir() {
+        true => Err(io::Error::from(ErrorKind::IsADirectory)),
+        false => Ok(()),
+    });
+    free.map_err(|error| Fault::not_written(&path.display().to_string(), &error))
+}
+
 /// Whether to use colours on standard output (or standard error), and how wide a line may be there.
 pub(crate) fn style(color: Color, on_stderr: bool) -> (bool, usize) {
     let terminal = if on_stderr { io::stderr().is_terminal() } else { io::stdout().is_terminal() };

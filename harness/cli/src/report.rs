@@ -315,8 +315,7 @@ fn hint(cut: &Cut) -> Option<&'static str> {
     }
 }
 
-/// The command that shows one requirement again, as it showed in `script`. Files that the run was given are named in
-/// capitals.
+/// The command that shows one requirement again, as it showed in `script`.
 fn again(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> String {
     let run = facts.run;
     let seed = format!("{:016x}", run.seed);
@@ -326,13 +325,7 @@ fn again(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> String {
     if facts.judging.profile == ProfileArg::Reference {
         words.extend(["--profile", "reference"]);
     }
-    for (given, option) in [
-        (run.contract.is_some(), ["--contract", "CONTRACT.json"]),
-        (run.manifest.is_some(), ["--manifest", "MANIFEST.json"]),
-        (!run.provocations.is_empty(), ["--provoke", "PROVOCATIONS.toml"]),
-    ] {
-        words.extend(option.into_iter().filter(|_| given));
-    }
+    words.extend(run.options.iter().map(String::as_str));
     let exercised = run.exercised.iter().map(String::as_str).collect::<Vec<_>>().join(",");
     if !exercised.is_empty() {
         words.extend(["--exercise", &exercised]);

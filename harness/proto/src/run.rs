@@ -38,6 +38,8 @@ pub struct Run {
     pub workspace: String,
     /// The command, as far as it is text.
     pub argv: Vec<String>,
+    /// What else must stand on the command line to record the same again: words that no other member tells.
+    pub options: Vec<String>,
     /// The SHA-256 of the target's executable.
     pub executable_sha256: Option<String>,
     /// The variables of our environment that the target did not get, because they look like secrets.
@@ -88,6 +90,7 @@ impl Run {
         out.text("seed", &format!("{:016x}", self.seed));
         out.text("workspace", &self.workspace);
         out.list("argv", self.argv.iter());
+        out.list("options", self.options.iter());
         out.json("executableSha256", self.executable_sha256.as_deref().map(quoted).as_deref());
         out.list("withheld", self.withheld.iter());
         out.text("platform", &self.platform);
@@ -139,6 +142,7 @@ impl Run {
             seed: seed.map_err(|_| Fault("seed is no hexadecimal number of 64 bits".to_owned()))?,
             workspace: text_of(root, "workspace")?,
             argv: list_of(root, "argv")?,
+            options: list_of(root, "options")?,
             executable_sha256: root
                 .get("executableSha256")
                 .map(|_| text_of(root, "executableSha256"))
@@ -228,6 +232,7 @@ mod tests {
             seed: 255,
             workspace: "/w \"q\"".into(),
             argv: texts(&["./guest", "--flag"]),
+            options: texts(&["--manifest", "m.json"]),
             executable_sha256: Some("cd".into()),
             withheld: texts(&["API_KEY"]),
             platform: "linux x86_64".into(),

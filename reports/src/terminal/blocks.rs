@@ -43,8 +43,14 @@ pub(super) fn legend(page: &mut Page, report: &Report) {
     }
 }
 
-/// A requirement that did not hold.
-pub(super) fn broken(page: &mut Page, word: &str, paint: Paint, requirement: &Requirement) {
+/// A requirement that did not hold. Where another one shows the same frames already, it is only named.
+pub(super) fn broken(
+    page: &mut Page,
+    word: &str,
+    paint: Paint,
+    requirement: &Requirement,
+    shown_by: Option<&Requirement>,
+) {
     page.gap();
     page.line(word, paint, &requirement.id);
     page.row(&Row::new(requirement.level.word(), &requirement.text).painted(Paint::Bold));
@@ -55,7 +61,10 @@ pub(super) fn broken(page: &mut Page, word: &str, paint: Paint, requirement: &Re
     // A rule that is watched all the time expects just what its sentence says.
     let expected = requirement.expected.as_ref().filter(|expected| **expected != requirement.text);
     difference(page, expected, requirement.actual.as_ref(), requirement.at.as_ref());
-    excerpt(page, &requirement.frames, paint, false);
+    match shown_by {
+        Some(other) => page.row(&Row::new("frames", &format!("the same as under {}", other.id))),
+        None => excerpt(page, &requirement.frames, paint, false),
+    }
     end(page, requirement.fault, requirement.again.as_ref());
 }
 

@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use sidecert_proto::budget::Budget;
 use sidecert_proto::contract::Side;
@@ -27,7 +28,7 @@ use crate::commands::judge;
 use crate::exit::{self, Fault};
 use crate::progress::Progress;
 use crate::trace::Trace;
-use crate::{contract, environment, output, provoke, select};
+use crate::{config, contract, environment, output, provoke, select};
 
 /// How many processes run at once unless the user says: more would only wait for processors.
 const JOBS_MOST: usize = 4;
@@ -51,6 +52,9 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         Some(seed) => seed,
         None => drawn()?,
     };
+    for to in args.judging.report.iter().filter_map(|to| to.path.as_deref()) {
+        output::has_a_place(to)?;
+    }
     let scratch = scratch()?;
     let workspace = scratch.path().join("workspace");
     fs::create_dir(&workspace).map_err(|error| Fault::not_written("a temporary folder", &error))?;
@@ -80,6 +84,7 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         seed,
         workspace: workspace_text.clone(),
         argv: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        options: options(args),
         executable_sha256: None,
         withheld: environment.withheld,
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -215,8 +220,44 @@ fn exercised(suite: &Suite, groups: &[String]) -> Result<BTreeSet<String>, Fault
     Ok(groups.iter().cloned().collect())
 }
 
+/// The words of the command line that make the run what it is, and that a run does not tell otherwise.
+fn options(args: &CheckArgs) -> Vec<String> {
+    let config = || args.configured.config.clone().unwrap_or_else(|| PathBuf::from(config::FILE));
+    let provoke = args.provocations.is_some() && args.provoke.is_none();
+    let files = [
+        ("--config", provoke.then(config).as_deref()),
+        ("--contract", args.contract.file.as_deref()),
+        ("--manifest", args.manifest.as_deref()),
+        ("--provoke", args.provoke.as_deref()),
+        ("--cwd", args.cwd.as_deref()),
+    ]
+    .map(|(option, path)| (option, path.map(|path| path.display().to_string())));
+    let millis = |time: Option<Duration>| time.map(|time| format!("{}ms", time.as_millis()));
+    let texts = [
+        ("--wrap", args.wrap.clone()),
+        ("--start-timeout", millis(args.start_timeout)),
+        ("--answer-timeout", millis(args.answer_timeout)),
+    ];
+    let given =
+        files.into_iter().chain(texts).filter_map(|(option, value)| Some([option.to_owned(), value?]));
+    // Values of the environment may be secrets, and have no place in a recording.
+    let named = args.env.iter().map(|variable| {
+        let variable = variable.to_string_lossy();
+        variable.split_once('=').map_or(variable.to_string(), |(name, _)| format!("{name}=…"))
+    });
+    let environment = named.map(|variable| ["--env".to_owned(), variable]);
+    let switches = [
+        ("--env-all", args.env_all),
+        ("--env-clear", args.env_clear),
+        ("--isolate", args.isolate),
+        ("--no-deadline", args.no_deadline),
+    ];
+    let switches = switches.into_iter().filter(|(_, on)| *on).map(|(switch, _)| switch.to_owned());
+    given.chain(environment).flatten().chain(switches).collect()
+}
+
 fn budget(args: &CheckArgs) -> Budget {
-    let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let mut budget = Budget { deadlines: !args.no_deadline, ..Budget::default() };
     if let Some(start) = args.start_timeout.map(micros) {
         (budget.first_byte, budget.start) = (start, start);

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<u8, Fault> {
     Ok(exit::OK)
 }
 
-/// The requirement that an id, the end of one, or a pattern names.
+/// The requirement that an id, the end of one, a pattern, or a part that no other id has names.
 fn find(suites: &[&'static Suite], word: &str) -> Result<&'static Requirement, Fault> {
     let mut rows: Vec<&'static Requirement> = Vec::new();
     for row in suites.iter().flat_map(|suite| suite.requirements) {
@@ -79,6 +79,9 @@ fn find(suites: &[&'static Suite], word: &str) -> Result<&'static Requirement, F
             .map_err(|error| Fault::usage(format!("{word:?} is no pattern: {}", error.kind())))?
             .compile_matcher();
         found.extend(rows.iter().filter(|row| glob.is_match(row.id)));
+    }
+    if found.is_empty() {
+        found.extend(rows.iter().filter(|row| row.id.contains(word)));
     }
     match found.as_slice() {
         [row] => Ok(row),
