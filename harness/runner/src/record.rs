@@ -276,7 +276,7 @@ impl Shared {
                 // No wait is paid in full again and again for the same silence.
                 let mut doubted = state.doubted();
                 if let Some(missed) = &task.again {
-                    budget.wait_most = second_time(&budget, missed.within);
+                    budget = second_time(&budget, missed.within);
                     doubted.remove(&missed.what);
                 }
                 let share = RUN_BYTES_MOST.saturating_sub(state.recorded) / self.workers as u64;
@@ -491,11 +491,15 @@ fn play(
     })
 }
 
-/// How long an answer may take that was waited for `within` already: both times together take no longer than the most
-/// and the least that an answer may take.
-fn second_time(budget: &Budget, within: Micros) -> Micros {
-    let both = budget.answer_most.saturating_add(budget.answer_least);
-    both.saturating_sub(within).clamp(budget.answer_least, budget.answer_most)
+/// How long to wait where an answer was waited for `within` already: for a slow target longer than the first time, but
+/// for one that never answers both times together take little more than the most that an answer may take.
+fn second_time(budget: &Budget, within: Micros) -> Budget {
+    let rest = |of: Micros| of.saturating_sub(within).clamp(budget.answer_least, budget.answer_most);
+    Budget {
+        answer_least: rest(budget.answer_most),
+        wait_most: rest(budget.answer_most.saturating_add(budget.answer_least)),
+        ..*budget
+    }
 }
 
 /// Evidence is the user's own: nobody else reads what a target said.
