@@ -563,6 +563,23 @@ fn a_target_that_does_not_read_is_told_as_one() {
 }
 
 #[test]
+fn a_target_that_reads_slowly_has_its_time_from_the_last_byte_that_it_took() {
+    let mut stage = Stage::new(ask);
+    for _ in 0..10 {
+        stage.handle(4_000_000, Input::Wrote(1)).handle(0, Input::Tick);
+        assert_eq!(stage.cut(), None);
+    }
+    stage.deadline(0);
+    assert!(stage.cut().unwrap().starts_with("no answer to one in 5 s; it did not read the last "));
+    // There is an end to it, though.
+    let mut stage = Stage::new(ask);
+    for _ in 0..20 {
+        stage.handle(4_000_000, Input::Wrote(1)).handle(0, Input::Tick);
+    }
+    assert!(stage.now > BUDGET.settled_most && stage.cut().is_some());
+}
+
+#[test]
 fn a_target_that_needs_eight_seconds_to_start_passes_where_thirty_are_allowed() {
     let opening: fn(&Setting<'_>) -> Script = |_| {
         Script::new("start")

@@ -580,6 +580,10 @@ impl<'a> Play<'a> {
 
     fn wrote(&mut self, count: usize, now: Micros) {
         self.link.accepted += count as u64;
+        if count > 0 && !self.link.unwritten.is_empty() {
+            // It reads, however slowly: it cannot answer what it has not read.
+            self.wait_on(now);
+        }
         while let Some(first) = self.link.unwritten.front()
             && first.ends <= self.link.accepted
         {

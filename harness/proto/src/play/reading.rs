@@ -130,8 +130,8 @@ impl Play<'_> {
     fn note_frame(&mut self, payload: Payload<'_>, now: Micros) {
         let frame = Frame { from: Side::Guest, label: None, departs: None, open: false, payload };
         self.note(now, Kind::Frame(frame));
-        if let Some(Waiting { what: What::Silence { until, .. }, deadline, within, .. }) = &mut self.waiting {
-            *deadline = Some((now + *within).min(*until));
+        if let Some(Waiting { what: What::Silence { .. }, .. }) = &self.waiting {
+            self.wait_on(now);
         }
     }
 
@@ -245,15 +245,17 @@ impl Play<'_> {
         }
     }
 
-    /// A target that serves one after the other has come one further, and gets its time for the next anew.
-    fn wait_on(&mut self, now: Micros) {
-        if let Some(waiting) = &mut self.waiting
-            && matches!(waiting.what, What::Frame(_) | What::Fence { .. })
-            && !waiting.is_the_bound
-            && let Some(deadline) = waiting.deadline
-        {
-            let most = waiting.since.saturating_add(self.budget.settled_most);
-            waiting.deadline = Some(now.saturating_add(waiting.within).min(most).max(deadline));
+    /// A target that does one thing after the other has come further, and gets its time for the next anew.
+    pub(super) fn wait_on(&mut self, now: Micros) {
+        let most = self.budget.settled_most;
+        let Some(waiting) = &mut self.waiting else { return };
+        let anew = now.saturating_add(waiting.within);
+        match (&waiting.what, waiting.deadline) {
+            (What::Silence { until, .. }, _) => waiting.deadline = Some(anew.min(*until)),
+            (What::Frame(_) | What::Fence { .. }, Some(deadline)) if !waiting.is_the_bound => {
+                waiting.deadline = Some(anew.min(waiting.since.saturating_add(most)).max(deadline));
+            }
+            _ => {}
         }
     }
 
