@@ -163,7 +163,7 @@ fn what_would_decide(why: Why) -> &'static str {
         Why::CutShort => {
             "The script that would show it ended early. Mend what is told under CUT SHORT or FAIL, and run again."
         }
-        Why::NotMeasured => "This platform cannot measure it. Run on one that can.",
+        Why::NotMeasured => "This platform or this recording cannot tell. Run where it can be measured.",
         Why::OutOfReach => "The driver in use cannot make the host do it. Use another driver.",
         Why::NotProvoked => {
             "The target never did the thing in question, and no frame can order it. A file for --provoke says which \
@@ -312,7 +312,12 @@ fn ours(page: &mut Page, report: &Report) {
         return;
     }
     page.gap();
-    page.line("OURS", Paint::Yellow, "wrong frames that sidecert sent: please report this");
+    if report.target.argv.is_empty() {
+        let who = report.role.opposite().word();
+        page.line("OTHER END", Paint::Yellow, &format!("what the {who} did that a {who} may not"));
+    } else {
+        page.line("OURS", Paint::Yellow, "wrong frames that sidecert sent: please report this");
+    }
     for frame in &report.ours {
         let place = format!("process {}, event {}: {}", frame.process, frame.event, frame.says);
         page.row(&Row::new("", &place));

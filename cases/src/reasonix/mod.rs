@@ -141,7 +141,7 @@ const FAMILY: Suite = Suite {
     requirements: REQUIREMENTS,
     rules: session::RULES,
     opening: &HANDSHAKE,
-    declaration: host::INITIALIZE,
+    declared_by: contract::INITIALIZE,
     closing: &SHUTDOWN,
     observer: |contract| Box::new(session::Session::new(contract)),
     host: |setting| Box::new(host::Host::new(setting)),

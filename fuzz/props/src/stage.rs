@@ -67,6 +67,7 @@ impl Stage {
             exercised: if provoked { &self.exercised } else { &NOTHING },
             seed,
             workspace: "/workspace",
+            given: &[],
         }
     }
 

@@ -144,11 +144,12 @@ fn every_built_in_script_comes_back_from_its_text_form() {
             exercised: &everything,
             seed: 7,
             workspace: "/workspace",
+            given: &[],
         };
         let mut scripts = suite.scripts(suite.rows(Side::Guest));
         scripts.extend([suite.opening, suite.closing]);
         for def in scripts {
-            let script = (def.build)(&setting);
+            let script = def.script(&setting);
             let again = Script::read(script.write().as_bytes());
             assert_eq!(again.as_ref(), Ok(&script), "{} {}", suite.name, def.name);
         }

@@ -36,8 +36,15 @@ pub(crate) enum Command {
         #[command(subcommand)]
         side: InitSide,
     },
-    /// Judge a recorded run again.
+    /// Judge a recorded run again, or what somebody else recorded.
     Judge(JudgeArgs),
+    /// Send what was sent in a recording to a guest again, and compare what it says: 1 where that differs.
+    Replay(Box<ReplayArgs>),
+    /// Make a script, which `check --script` plays.
+    Script {
+        #[command(subcommand)]
+        what: ScriptCommand,
+    },
     /// Be a conforming program, or a flawed one.
     Mock {
         #[command(subcommand)]
@@ -82,10 +89,30 @@ pub(crate) struct CheckArgs {
     pub(crate) provoke: Option<PathBuf>,
     #[arg(long, value_name = "GROUP", value_delimiter = ',', help = exercises())]
     pub(crate) exercise: Vec<String>,
+    /// Play this script as well, and fail if it cannot be played to its end: a text as `script from` writes it. Given
+    /// several times, several.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Vec<PathBuf>,
     /// Start the guest anew for every script. By default those that leave a connection whole share a process, and are
     /// played again alone where anything but green shows: so this changes no verdict, only how often it is started.
     #[arg(long)]
     pub(crate) isolate: bool,
+    /// Where all randomness comes from: up to 16 hexadecimal digits. Drawn and printed if absent.
+    #[arg(long, value_name = "HEX", value_parser = seed)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Show every event on standard error while the check runs: process, script, time, direction, frame.
+    #[arg(long)]
+    pub(crate) trace: bool,
+    /// The provocations that a file for --config holds itself.
+    #[arg(skip)]
+    pub(crate) provocations: Option<BTreeMap<String, String>>,
+}
+
+/// The program that is started, and how.
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
     /// Pass this variable on although it looks like a secret, or set it: NAME or NAME=VALUE.
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<OsString>,
@@ -116,18 +143,9 @@ pub(crate) struct CheckArgs {
     /// Keep the recording in this folder, which must be new or empty.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// Where all randomness comes from: up to 16 hexadecimal digits. Drawn and printed if absent.
-    #[arg(long, value_name = "HEX", value_parser = seed)]
-    pub(crate) seed: Option<u64>,
-    /// Show every event on standard error while the check runs: process, script, time, direction, frame.
-    #[arg(long)]
-    pub(crate) trace: bool,
     /// The guest and its arguments, as they are: no shell reads them.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
-    /// The provocations that a file for --config holds itself.
-    #[arg(skip)]
-    pub(crate) provocations: Option<BTreeMap<String, String>>,
 }
 
 /// Where the options come from that the command line leaves open.
@@ -205,14 +223,69 @@ pub(crate) struct Judging {
 #[derive(Debug, Args)]
 #[command(after_help = exit::TABLE)]
 pub(crate) struct JudgeArgs {
+    /// What to judge against, where no run says it: for transcripts and logs.
+    #[arg(long, value_parser = suite)]
+    pub(crate) suite: Option<&'static Suite>,
     #[command(flatten)]
     pub(crate) judging: Judging,
     /// The schema that the run was recorded against, where neither this version nor the recording has it.
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
-    /// The folder of a recorded run.
-    #[arg(value_name = "RUN")]
-    pub(crate) run: PathBuf,
+    /// What the host wrote, a frame a line, where a log has a file for each direction.
+    #[arg(long, value_name = "FILE", requires = "from_guest", conflicts_with = "run")]
+    pub(crate) from_host: Option<PathBuf>,
+    /// What the guest wrote.
+    #[arg(long, value_name = "FILE", requires = "from_host", conflicts_with = "run")]
+    pub(crate) from_guest: Option<PathBuf>,
+    /// The folder of a recorded run; or transcripts, logs ({"dir":"host->guest","frame":…} a line) and folders of them.
+    #[arg(value_name = "RECORDING", required_unless_present = "from_host")]
+    pub(crate) run: Vec<PathBuf>,
+}
+
+/// A recording, and what is needed to read it.
+#[derive(Debug, Args)]
+pub(crate) struct RecordingArgs {
+    /// What it is a recording of, where no run says it: for transcripts and logs.
+    #[arg(long, value_parser = suite)]
+    pub(crate) suite: Option<&'static Suite>,
+    #[command(flatten)]
+    pub(crate) contract: ContractArg,
+    /// Only this process of the run; by default all, or the only one. Given several times, several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) process: Vec<String>,
+    /// The folder of a recorded run, a transcript, or a log ({"dir":"host->guest","frame":…} a line).
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::TABLE)]
+pub(crate) struct ReplayArgs {
+    #[command(flatten)]
+    pub(crate) from: RecordingArgs,
+    /// How many lines that are the same to show around those that differ.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) context: usize,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScriptCommand {
+    /// From a recording: what the host's side did, and what it waited for.
+    From(ScriptFromArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScriptFromArgs {
+    #[command(flatten)]
+    pub(crate) from: RecordingArgs,
+    /// What to call it; by default as the recording.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Where to write it; by default to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

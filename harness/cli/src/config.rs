@@ -124,11 +124,11 @@ impl<'f> File<'f> {
             let named = entries.iter().filter(|(key, _)| says.contains(&format!("'--{key}'")));
             self.fault(named.map(|(_, entry)| entry.at).max().unwrap_or_default(), &says)
         })?;
-        if args.command.is_empty()
+        if args.target.command.is_empty()
             && let Some(target) = entries.get(TARGET)
         {
-            args.command = self.target(*target)?;
-            args.cwd = args.cwd.or_else(|| self.folder().map(Path::to_owned));
+            args.target.command = self.target(*target)?;
+            args.target.cwd = args.target.cwd.or_else(|| self.folder().map(Path::to_owned));
         }
         if let (Some(suite), Some(Entry { value: DeValue::Table(table), .. })) =
             (args.suite, entries.get(PROVOKE))

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::args::CheckArgs;
+use crate::args::TargetArgs;
 use crate::exit::Fault;
 
 /// Parts of names that look like secrets, in upper case.
@@ -25,7 +25,7 @@ pub(crate) struct Environment {
 
 /// What the target sees.
 pub(crate) fn of(
-    args: &CheckArgs,
+    args: &TargetArgs,
     identity: Vec<(&'static str, String)>,
     scratch: &Path,
 ) -> Result<Environment, Fault> {

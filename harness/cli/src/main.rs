@@ -12,9 +12,12 @@ mod exit;
 mod output;
 mod progress;
 mod provoke;
+mod recording;
 mod report;
+mod scripts;
 mod select;
 mod steps;
+mod target;
 mod trace;
 mod words;
 
@@ -27,7 +30,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use sidecert_runner::{Stop, stop};
 use tokio::sync::watch;
 
-use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide};
+use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide, ScriptCommand};
 use crate::exit::Fault;
 
 fn main() -> ExitCode {
@@ -37,7 +40,7 @@ fn main() -> ExitCode {
         return sidecert_runner::launch::main(words);
     }
     // Who runs a target hears a signal from the first moment on, and ends in order.
-    let listening = first.filter(|word| word == "check").map(|_| stop::listen());
+    let listening = first.filter(|word| word == "check" || word == "replay").map(|_| stop::listen());
     panic::set_hook(Box::new(|info| output::complain(&format!("a fault of sidecert itself: {info}"))));
     match panic::catch_unwind(AssertUnwindSafe(|| run(listening))) {
         Ok(Ok(code)) => code.into(),
@@ -69,6 +72,11 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
         Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
             commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())
         }
+        Command::Replay(args) => {
+            let listening = heard(listening.unwrap_or_else(stop::listen))?;
+            commands::replay::run(&args, &listening)
+        }
+        Command::Script { what: ScriptCommand::From(args) } => commands::script::from(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),
@@ -77,12 +85,16 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
 
 /// Checks, with what the configuration file adds to the command line.
 fn check(args: Box<CheckArgs>, matches: &ArgMatches, listening: Listening) -> Result<u8, Fault> {
-    let listening = listening.map_err(|error| Fault { code: exit::OURS, says: error.to_string() })?;
+    let listening = heard(listening)?;
     let deepest = matches.subcommand().and_then(|(_, matches)| matches.subcommand());
     // The program, `check` and `guest` take no options of their own, so the rest is the guest's.
     let words: Vec<OsString> = std::env::args_os().skip(3).collect();
     let settled = config::settle(args, &words, deepest.map_or(matches, |(_, matches)| matches))?;
     commands::check::run(&settled.args, &listening).map_err(|fault| settled.attribute(fault))
+}
+
+fn heard(listening: Listening) -> Result<watch::Receiver<Stop>, Fault> {
+    listening.map_err(|error| Fault { code: exit::OURS, says: error.to_string() })
 }
 
 /// Prints what clap has to say. Help and version are no faults; clap knows which stream they belong to.

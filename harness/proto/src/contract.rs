@@ -57,6 +57,9 @@ pub struct Method {
     pub params: Option<String>,
     /// The definition of its result, if it has one.
     pub result: Option<String>,
+    /// The members of its frames, as JSON pointers into them, that may differ each time: `x-volatile` in the document,
+    /// which is ours and no part of the published form.
+    pub volatile: Vec<String>,
 }
 
 /// Whether a method is answered.

@@ -162,6 +162,8 @@ pub struct Judged {
     pub processes: Vec<ProcessEnd>,
     /// Why the first script that could not be played to its end could not.
     pub cause: Option<String>,
+    /// The scripts that were played, and why each was not played to its end if it was not.
+    pub scripts: BTreeMap<String, Option<String>>,
     /// What is wrong with the recording itself.
     pub faults: Vec<RecordingFault>,
 }
@@ -219,6 +221,8 @@ pub struct Judge<'c> {
     contract: &'c Contract,
     setting: Setting<'c>,
     selected: &'c BTreeSet<String>,
+    /// Whether no check made the recording.
+    foreign: bool,
     declared: Option<BTreeSet<String>>,
     tallies: Vec<Tally>,
     /// Verdicts of rows that a judge decides, so far.
@@ -268,6 +272,7 @@ impl<'c> Judge<'c> {
             waits: Vec::new(),
             processes: Vec::new(),
             cause: None,
+            scripts: BTreeMap::new(),
             faults: Vec::new(),
         };
         Self {
@@ -277,6 +282,7 @@ impl<'c> Judge<'c> {
             contract: setting.contract,
             setting,
             selected,
+            foreign: false,
             declared: None,
             tallies: vec![Tally::default(); suite.rules.len()],
             decided: BTreeMap::new(),
@@ -284,6 +290,12 @@ impl<'c> Judge<'c> {
             judged,
             current: None,
         }
+    }
+
+    /// The same for recordings that no check made: what only its scripts bring up was not provoked there.
+    #[must_use]
+    pub fn foreign(self) -> Self {
+        Self { foreign: true, ..self }
     }
 
     /// Begins the recording of the next process, called `name`.
@@ -346,6 +358,7 @@ impl<'c> Judge<'c> {
     pub fn finish(mut self) -> Judged {
         self.end();
         let rows: Vec<&'static Requirement> = self.suite.rows(self.target).collect();
+        self.judged.scripts = self.cut.clone();
         self.judged.verdicts = rows.into_iter().map(|row| (row, self.verdict(row))).collect();
         self.judged
     }
@@ -518,10 +531,23 @@ impl<'c> Judge<'c> {
             Ok(Envelope::Response { id, .. }) => framed.answers = process.pairs.answered(from, id),
             Err(_) => {}
         }
+        self.declares(&framed);
         self.depart(process, departs);
         self.observe(process, t, Happened::Frame(&framed), departs);
         if from == self.target && framed.answers.as_ref().is_some_and(|asked| asked.fence) {
             process.suspended.clear();
+        }
+    }
+
+    /// The first result of the declaring method says what the target declares.
+    fn declares(&mut self, framed: &Framed<'_, 'c>) {
+        if self.declared.is_none()
+            && framed.from == self.target
+            && let Ok(Envelope::Response { outcome: rpc::Outcome::Result(result), .. }) = &framed.envelope
+            && let Some(method) = framed.answers.as_ref().and_then(|asked| asked.method)
+            && method.name == self.suite.declared_by
+        {
+            self.declared = Some((self.suite.declared)(*result));
         }
     }
 
@@ -564,16 +590,14 @@ impl<'c> Judge<'c> {
     // ---- deciding ----
 
     fn wants_lines(&self, script: &str) -> bool {
-        script == self.suite.opening.name
-            || self.rows_after(script).next().is_some()
-            || self.declared.is_none()
+        self.rows_after(script).next().is_some()
     }
 
     fn rows_after(&self, script: &str) -> impl Iterator<Item = (&'static Requirement, Judging)> {
         let (target, selected, script) = (self.target, self.selected, script.to_owned());
         self.suite.rows(target).filter(|row| selected.contains(row.id)).filter_map(move |row| {
             match row.check {
-                Check::After(def, judge) if def.name == script => Some((row, judge)),
+                Check::After(def, judge) if def.name == script && !self.foreign => Some((row, judge)),
                 _ => None,
             }
         })
@@ -593,21 +617,11 @@ impl<'c> Judge<'c> {
             }
             return;
         };
-        let suite = self.suite;
         let declared = self.declared.clone().unwrap_or_default();
-        let (sights, declares) =
+        let sights: Vec<Sight> =
             exchange::read(&lines, slice.first, self.contract, self.target, &declared, |exchange| {
-                let sights: Vec<Sight> = rows.iter().map(|(_, judge)| judge(exchange)).collect();
-                let answer = exchange.answer_to(suite.declaration);
-                let declares = answer.and_then(|answer| match answer.outcome {
-                    rpc::Outcome::Result(result) => Some((suite.declared)(result)),
-                    rpc::Outcome::Error { .. } => None,
-                });
-                (sights, declares)
+                rows.iter().map(|(_, judge)| judge(exchange)).collect()
             });
-        if self.declared.is_none() {
-            self.declared = declares;
-        }
         for ((row, _), sight) in rows.into_iter().zip(sights) {
             self.decide(row, sight);
         }
@@ -700,6 +714,11 @@ impl<'c> Judge<'c> {
     }
 
     fn cut_short(&self) -> Why {
+        if self.foreign {
+            return Why::NotProvoked(Cow::Borrowed(
+                "no check made this recording, and nothing in it brings this up",
+            ));
+        }
         let cause = self.judged.cause.clone();
         Why::CutShort(cause.unwrap_or_else(|| "the recording does not have its script".to_owned()))
     }

@@ -32,6 +32,8 @@ pub struct Run {
     pub exercised: BTreeSet<String>,
     /// The requirements that were selected, by id.
     pub selected: BTreeSet<String>,
+    /// The scripts of the user's that were played, by name.
+    pub given: Vec<String>,
     /// The seed.
     pub seed: u64,
     /// The folder that the target was told is its workspace.
@@ -87,6 +89,7 @@ impl Run {
         out.member("provocations", &format!("{{{}}}", provocations.collect::<Vec<_>>().join(", ")));
         out.list("exercised", self.exercised.iter());
         out.list("selected", self.selected.iter());
+        out.list("given", self.given.iter());
         out.text("seed", &format!("{:016x}", self.seed));
         out.text("workspace", &self.workspace);
         out.list("argv", self.argv.iter());
@@ -139,6 +142,7 @@ impl Run {
                 .collect(),
             exercised: list_of(root, "exercised")?.into_iter().collect(),
             selected: list_of(root, "selected")?.into_iter().collect(),
+            given: list_of(root, "given")?,
             seed: seed.map_err(|_| Fault("seed is no hexadecimal number of 64 bits".to_owned()))?,
             workspace: text_of(root, "workspace")?,
             argv: list_of(root, "argv")?,
@@ -229,6 +233,7 @@ mod tests {
             provocations: BTreeMap::from([("large".into(), "{\"event\":\"x\"}".into())]),
             exercised: texts(&["all"]).into_iter().collect(),
             selected: texts(&["x/y/z"]).into_iter().collect(),
+            given: texts(&["mine"]),
             seed: 255,
             workspace: "/w \"q\"".into(),
             argv: texts(&["./guest", "--flag"]),

@@ -27,8 +27,8 @@ pub struct Suite {
     pub rules: &'static [&'static Rule],
     /// What is played first in a process, except before a bare script.
     pub opening: &'static ScriptDef,
-    /// The label of the request whose answer tells what the target declares.
-    pub declaration: &'static str,
+    /// The method whose result tells what the target declares: the first that is asked in a process.
+    pub declared_by: &'static str,
     /// What is played last.
     pub closing: &'static ScriptDef,
     /// Watches one process.

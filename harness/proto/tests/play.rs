@@ -70,6 +70,7 @@ impl Stage {
             exercised: Box::leak(Box::default()),
             seed: 1,
             workspace: "/",
+            given: &[],
         };
         let play = Play::new("test", plan, Box::new(Silent::default()), setting, budget, 1 << 20);
         let mut stage = Self { play, now: 0, record: Vec::new(), actions: Vec::new() };

@@ -27,11 +27,9 @@ use crate::args::CheckArgs;
 use crate::commands::judge;
 use crate::exit::{self, Fault};
 use crate::progress::Progress;
+use crate::recording::Source;
 use crate::trace::Trace;
-use crate::{config, contract, environment, output, provoke, select};
-
-/// How many processes run at once unless the user says: more would only wait for processors.
-const JOBS_MOST: usize = 4;
+use crate::{config, contract, environment, output, provoke, scripts, select};
 
 /// Checks a guest; `listening` hears the user's wish to stop.
 pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
@@ -41,7 +39,7 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
     })?;
     let selected = select::selected(suite, Side::Guest, &args.judging)?;
     select::required(suite, Side::Guest, &args.judging)?;
-    let command = command(args, suite)?;
+    let command = args.target.command(|| format!("check guest --suite {}", suite.name))?;
     let manifest = args.manifest.as_deref().map(manifest).transpose()?;
     let provocations = match (&args.provoke, &args.provocations) {
         (Some(path), _) => provoke::read(path, suite)?,
@@ -55,10 +53,11 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
     for to in args.judging.report.iter().filter_map(|to| to.path.as_deref()) {
         output::has_a_place(to)?;
     }
+    let given = scripts::read(&args.script, suite)?;
     let scratch = scratch()?;
     let workspace = scratch.path().join("workspace");
     fs::create_dir(&workspace).map_err(|error| Fault::not_written("a temporary folder", &error))?;
-    let folder = Folder::of(args.record.as_deref())?;
+    let folder = Folder::of(args.target.record.as_deref())?;
     let none = BTreeSet::new();
     let contract = contract::of(suite, args.contract.file.as_deref())?;
     let workspace_text = workspace.to_string_lossy().into_owned();
@@ -70,8 +69,9 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         exercised: &exercised,
         seed,
         workspace: &workspace_text,
+        given: &given,
     };
-    let environment = environment::of(args, (suite.environment)(&setting), scratch.path())?;
+    let environment = environment::of(&args.target, (suite.environment)(&setting), scratch.path())?;
     let mut run = Run {
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         suite: suite.name.to_owned(),
@@ -81,6 +81,7 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         provocations: provocations.clone(),
         exercised: exercised.clone(),
         selected: selected.clone(),
+        given: given.iter().map(|script| script.name.clone()).collect(),
         seed,
         workspace: workspace_text.clone(),
         argv: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -94,9 +95,9 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
     };
     folder.write(&run)?;
     let spawn = Spawn {
-        argv: wrapped(args, &command)?,
+        argv: args.target.wrapped(&command)?,
         env: environment.variables,
-        cwd: args.cwd.clone(),
+        cwd: args.target.cwd.clone(),
         launcher: PathBuf::from("/proc/self/exe"),
     };
     let rows = suite.rows(Side::Guest).filter(|row| {
@@ -105,9 +106,10 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
             && row.holds.facts.iter().all(|fact| contract.has(*fact))
     });
     // What the target will declare is not known yet; what the user gave is, and nothing is started for the rest.
-    let given = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
+    let met = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
     let mut scripts = suite.scripts(rows);
-    scripts.retain(|script| script.needs.iter().all(given));
+    scripts.retain(|script| script.needs.iter().all(met));
+    scripts.extend(scripts::planned(&given));
     let watch = watch(args, suite.processes(&scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
         suite,
@@ -115,9 +117,9 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         scripts: &scripts,
         selected: &selected,
         isolate: args.isolate,
-        jobs: args.jobs.unwrap_or_else(jobs),
-        idle: if args.jobs.is_some() { 0 } else { IDLE_MOST },
-        budget: budget(args),
+        jobs: args.target.jobs(),
+        idle: if args.target.jobs.is_some() { 0 } else { IDLE_MOST },
+        budget: args.target.budget(),
         spawn: &spawn,
         folder: folder.path(),
         stop: listening.clone(),
@@ -128,13 +130,21 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
     drop(watch);
     folder.write(&run)?;
     let forced = forced(recorded, listening)?;
-    let code = judge::report(folder.path(), &run, suite, &args.judging, &selected, forced, &args.env)?;
+    let code = judge::report(
+        &Source::Run(folder.path().to_owned()),
+        &run,
+        suite,
+        &args.judging,
+        &selected,
+        forced,
+        &args.target.env,
+    )?;
     folder.keep_if(code != exit::OK);
     Ok(code)
 }
 
 /// What decides the exit code before any verdict does; `Err` where there is nothing to report.
-fn forced(
+pub(crate) fn forced(
     recorded: Result<(), RecordFault>,
     listening: &watch::Receiver<Stop>,
 ) -> Result<Option<Fault>, Fault> {
@@ -163,7 +173,7 @@ fn recorded(
 ) -> Result<(), RecordFault> {
     thread::scope(|scope| {
         let hashing =
-            scope.spawn(|| command.first().and_then(|program| sha256(program, args.cwd.as_deref())));
+            scope.spawn(|| command.first().and_then(|program| sha256(program, args.target.cwd.as_deref())));
         let (recordings, recorded) = record(order);
         run.processes = recordings;
         run.executable_sha256 = hashing.join().unwrap_or(None);
@@ -174,26 +184,10 @@ fn recorded(
 /// What people are shown while so many scripts are played.
 fn watch(args: &CheckArgs, scripts: usize) -> Option<Box<dyn Watch>> {
     if args.trace {
-        return Some(Box::new(Trace::new(&environment::secrets(&args.env))));
+        return Some(Box::new(Trace::new(&environment::secrets(&args.target.env))));
     }
     let progress = if args.judging.quiet { None } else { Progress::on_terminal(scripts) };
     progress.map(|progress| Box::new(progress) as Box<dyn Watch>)
-}
-
-fn command(args: &CheckArgs, suite: &Suite) -> Result<Vec<OsString>, Fault> {
-    if args.command.is_empty() {
-        let says = format!("no command to check: `sidecert check guest --suite {} -- COMMAND`", suite.name);
-        return Err(Fault::usage(says));
-    }
-    Ok(args.command.clone())
-}
-
-fn wrapped(args: &CheckArgs, command: &[OsString]) -> Result<Vec<OsString>, Fault> {
-    let Some(wrap) = &args.wrap else { return Ok(command.to_vec()) };
-    let words = shlex::split(wrap).filter(|words| !words.is_empty());
-    let words =
-        words.ok_or_else(|| Fault::usage("--wrap is no command: a quote is not closed, or it is empty"))?;
-    Ok(words.into_iter().map(OsString::from).chain(command.iter().cloned()).collect())
 }
 
 /// The manifest as text, if it is one JSON object.
@@ -229,49 +223,32 @@ fn options(args: &CheckArgs) -> Vec<String> {
         ("--contract", args.contract.file.as_deref()),
         ("--manifest", args.manifest.as_deref()),
         ("--provoke", args.provoke.as_deref()),
-        ("--cwd", args.cwd.as_deref()),
+        ("--cwd", args.target.cwd.as_deref()),
     ]
     .map(|(option, path)| (option, path.map(|path| path.display().to_string())));
+    let scripts = args.script.iter().map(|path| ("--script", Some(path.display().to_string())));
     let millis = |time: Option<Duration>| time.map(|time| format!("{}ms", time.as_millis()));
     let texts = [
-        ("--wrap", args.wrap.clone()),
-        ("--start-timeout", millis(args.start_timeout)),
-        ("--answer-timeout", millis(args.answer_timeout)),
+        ("--wrap", args.target.wrap.clone()),
+        ("--start-timeout", millis(args.target.start_timeout)),
+        ("--answer-timeout", millis(args.target.answer_timeout)),
     ];
     let given =
         files.into_iter().chain(texts).filter_map(|(option, value)| Some([option.to_owned(), value?]));
     // Values of the environment may be secrets, and have no place in a recording.
-    let named = args.env.iter().map(|variable| {
+    let named = args.target.env.iter().map(|variable| {
         let variable = variable.to_string_lossy();
         variable.split_once('=').map_or(variable.to_string(), |(name, _)| format!("{name}=…"))
     });
     let environment = named.map(|variable| ["--env".to_owned(), variable]);
     let switches = [
-        ("--env-all", args.env_all),
-        ("--env-clear", args.env_clear),
+        ("--env-all", args.target.env_all),
+        ("--env-clear", args.target.env_clear),
         ("--isolate", args.isolate),
-        ("--no-deadline", args.no_deadline),
+        ("--no-deadline", args.target.no_deadline),
     ];
     let switches = switches.into_iter().filter(|(_, on)| *on).map(|(switch, _)| switch.to_owned());
     given.chain(environment).flatten().chain(switches).collect()
-}
-
-fn budget(args: &CheckArgs) -> Budget {
-    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    let mut budget = Budget { deadlines: !args.no_deadline, ..Budget::default() };
-    if let Some(start) = args.start_timeout.map(micros) {
-        (budget.first_byte, budget.start) = (start, start);
-    }
-    if let Some(answer) = args.answer_timeout.map(micros) {
-        (budget.answer_least, budget.answer_most) = (answer, answer);
-    }
-    budget
-}
-
-fn jobs() -> NonZeroUsize {
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    // One more than can run: some always wait for something.
-    NonZeroUsize::new((processors + 1).min(JOBS_MOST)).unwrap_or(NonZeroUsize::MIN)
 }
 
 fn drawn() -> Result<u64, Fault> {
@@ -281,7 +258,7 @@ fn drawn() -> Result<u64, Fault> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-fn scratch() -> Result<TempDir, Fault> {
+pub(crate) fn scratch() -> Result<TempDir, Fault> {
     let made = tempfile::Builder::new().prefix("sidecert-").tempdir();
     made.map_err(|error| Fault::not_written("a temporary folder", &error))
 }
@@ -315,13 +292,13 @@ impl io::Write for DigestWriter<'_> {
 }
 
 /// Where a run is recorded: in the user's folder, or in one that goes away unless something failed.
-enum Folder {
+pub(crate) enum Folder {
     Theirs(PathBuf),
     Ours(TempDir),
 }
 
 impl Folder {
-    fn of(asked: Option<&Path>) -> Result<Self, Fault> {
+    pub(crate) fn of(asked: Option<&Path>) -> Result<Self, Fault> {
         let Some(path) = asked else { return Ok(Self::Ours(scratch()?)) };
         let fault = |error: io::Error| Fault::not_written(&format!("--record {}", path.display()), &error);
         match fs::read_dir(path) {
@@ -342,19 +319,19 @@ impl Folder {
         Ok(Self::Theirs(path.to_owned()))
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Theirs(path) => path,
             Self::Ours(folder) => folder.path(),
         }
     }
 
-    fn write(&self, run: &Run) -> Result<(), Fault> {
+    pub(crate) fn write(&self, run: &Run) -> Result<(), Fault> {
         output::write_private_file(&self.path().join(run::FILE), &run.write())
     }
 
     /// Keeps a folder of ours, and says where it is, or removes it.
-    fn keep_if(self, keep: bool) {
+    pub(crate) fn keep_if(self, keep: bool) {
         if let Self::Ours(folder) = self
             && keep
         {

@@ -207,7 +207,7 @@ fn checking(sheet: &mut Sheet, row: &Requirement, stage: &Stage<'_>) {
             sheet.text(1, &example);
         }
     }
-    steps::write(sheet, &(script.build)(&stage.setting()));
+    steps::write(sheet, &script.script(&stage.setting()));
 }
 
 fn needed(need: Need, suite: &Suite) -> String {

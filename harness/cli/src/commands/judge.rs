@@ -1,16 +1,14 @@
-//! `judge`: a recorded run in, a report out. `check` records and then goes the same way; there is no other.
+//! `judge`: recordings in, a report out. `check` records and then goes the same way; there is no other.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::Path;
+use std::io::{self, Read};
 
-use sidecert_proto::contract::{Contract, Side};
+use sidecert_proto::contract::Side;
 use sidecert_proto::digest::Digest;
 use sidecert_proto::judge::{Judge, Judged, Outcome, RecordingFault};
+use sidecert_proto::log::{Guest, LogFault};
 use sidecert_proto::machine::Exited;
-use sidecert_proto::reasonix;
-use sidecert_proto::run::{self, Run};
+use sidecert_proto::run::Run;
 use sidecert_proto::script::Setting;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::End;
@@ -21,53 +19,31 @@ use sidecert_reports::{Report, json, junit, markdown, terminal};
 use crate::args::{JudgeArgs, Judging, ReportFormat};
 use crate::excerpts::Excerpts;
 use crate::exit::{self, Fault};
-use crate::{contract, environment, output, report, select};
+use crate::recording::{self, Recorded, Source};
+use crate::{environment, output, report, scripts, select};
 
 /// How much of a recording is read at once, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Judges the run in a folder.
+/// Judges what was recorded.
 pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
-    let mut run = read(&args.run)?;
-    if let Some(file) = &args.contract {
-        run.contract = Some(contract::read(file)?.document().to_string());
-    }
-    let suite = sidecert_cases::suite(&run.suite).ok_or_else(|| {
-        Fault::usage(format!("{}: this version has no suite {:?}", args.run.display(), run.suite))
-    })?;
+    let source = match (&args.from_host, &args.from_guest) {
+        (Some(host), Some(guest)) => Source::of_two(host, guest)?,
+        _ => Source::of(&args.run)?,
+    };
+    let (run, suite) = recording::read(&source, args.suite, args.contract.as_deref())?;
     // What was not played cannot be judged: the selection can only become smaller.
     let selected = select::selected(suite, Side::Guest, &args.judging)?;
     let selected: BTreeSet<String> = selected.intersection(&run.selected).cloned().collect();
     if selected.is_empty() {
         return Err(Fault::usage("--only names nothing that was selected when this run was recorded"));
     }
-    report(&args.run, &run, suite, &args.judging, &selected, None, &[])
+    report(&source, &run, suite, &args.judging, &selected, None, &[])
 }
 
-/// Reads `run.json` of the run in a folder.
-fn read(folder: &Path) -> Result<Run, Fault> {
-    let path = folder.join(run::FILE);
-    let fault = |says: String| Fault::usage(format!("{}: {says}", path.display()));
-    let text = regular(&path).and_then(|_| output::read_file(&path)).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            Fault::usage(format!("{}: no recorded run; `check … --record DIR` makes one", folder.display()))
-        }
-        _ => fault(error.to_string()),
-    })?;
-    Run::read(&text).map_err(|error| fault(error.to_string()))
-}
-
-/// Opens a file of a recording. A device or a pipe may never end, so it is none.
-fn regular(path: &Path) -> io::Result<File> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    File::open(path)
-}
-
-/// Judges the run in `folder` and writes every report. `forced` is an exit code that the recording of it came to.
+/// Judges the recordings of a run and writes every report. `forced` is an exit code that the recording of it came to.
 pub(crate) fn report(
-    folder: &Path,
+    source: &Source,
     run: &Run,
     suite: &'static Suite,
     judging: &Judging,
@@ -76,7 +52,7 @@ pub(crate) fn report(
     given: &[std::ffi::OsString],
 ) -> Result<u8, Fault> {
     let required = select::required(suite, Side::Guest, judging)?;
-    let contract = contract(run, suite)?;
+    let contract = recording::contract_of(run, suite)?;
     let none = BTreeSet::new();
     let setting = Setting {
         contract: &contract,
@@ -86,10 +62,18 @@ pub(crate) fn report(
         exercised: &run.exercised,
         seed: run.seed,
         workspace: &run.workspace,
+        given: &[],
     };
-    let judged = judged(folder, run, suite, judging, setting, selected)?;
-    let (code, says) = conclude(&judged, judging, &required, forced);
-    let excerpts = excerpts(folder, run, &judged)?;
+    let reading = Reading { source, run, suite, setting, selected };
+    let mut judged = reading.judged(judging, Guest::Late)?;
+    if source.is_unordered() {
+        let other = reading.judged(judging, Guest::Early)?;
+        agreed(&mut judged, &other);
+    }
+    let facts =
+        Facts { judged: &judged, required: &required, given: &run.given, is_foreign: source.is_foreign() };
+    let (code, says) = conclude(&facts, judging, forced);
+    let excerpts = reading.excerpts(&judged)?;
     let mut report = report::build(&report::Facts {
         run,
         suite,
@@ -105,81 +89,124 @@ pub(crate) fn report(
     Ok(code)
 }
 
-fn contract(run: &Run, suite: &Suite) -> Result<Contract, Fault> {
-    let contract = match &run.contract {
-        Some(text) => reasonix::contract::read(text.as_bytes()).map_err(|fault| {
-            Fault::usage(format!("the contract of the run: {}: {}", fault.pointer, fault.says))
-        })?,
-        None => (suite.contract)().clone(),
-    };
-    if contract.hash() != run.contract_sha256 {
-        return Err(Fault::usage(format!(
-            "the run was recorded against another contract of {} than {}",
-            suite.name,
-            match run.contract {
-                Some(_) => "the one given",
-                None => "the one of this version: give it with --contract FILE",
-            }
-        )));
-    }
-    Ok(contract)
+/// The recordings, and what they are judged by.
+struct Reading<'a> {
+    source: &'a Source,
+    run: &'a Run,
+    suite: &'static Suite,
+    setting: Setting<'a>,
+    selected: &'a BTreeSet<String>,
 }
 
-fn judged(
-    folder: &Path,
-    run: &Run,
-    suite: &'static Suite,
-    judging: &Judging,
-    setting: Setting<'_>,
-    selected: &BTreeSet<String>,
-) -> Result<Judged, Fault> {
-    let mut judge = Judge::new(suite, Side::Guest, judging.profile.into(), setting, selected);
-    let mut chunk = vec![0; CHUNK_BYTES];
-    let mut changed = Vec::new();
-    for (process, recording) in counting(run).enumerate() {
-        judge.begin(&recording.name);
-        let mut digest = Digest::default();
-        let path = folder.join(recording.file());
-        let fault = |error: io::Error| Fault::usage(format!("{}: {error}", path.display()));
-        let mut file = regular(&path).map_err(fault)?;
-        loop {
-            match file.read(&mut chunk).map_err(fault)? {
-                0 => break,
-                read => {
-                    digest.update(&chunk[..read]);
-                    judge.read(&chunk[..read]);
+impl Reading<'_> {
+    fn judged(&self, judging: &Judging, guest: Guest) -> Result<Judged, Fault> {
+        let judge = Judge::new(self.suite, Side::Guest, judging.profile.into(), self.setting, self.selected);
+        let mut judge = if self.source.is_foreign() { judge.foreign() } else { judge };
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut faults = Vec::new();
+        for (process, recording) in self.source.recordings(self.run).into_iter().enumerate() {
+            judge.begin(recording.name);
+            let mut digest = Digest::default();
+            let mut file = self.open(&recording, guest)?;
+            loop {
+                match file.read(&mut chunk) {
+                    Ok(0) => break,
+                    Ok(read) => {
+                        digest.update(&chunk[..read]);
+                        judge.read(&chunk[..read]);
+                    }
+                    Err(error) => match recording::log_fault(&error) {
+                        Some(LogFault { line, says, all: false }) => {
+                            faults.push(RecordingFault { process, line: *line, says: says.clone() });
+                            break;
+                        }
+                        _ => return Err(unreadable(&recording, &error)),
+                    },
                 }
             }
+            if recording.sha256.is_some_and(|sha256| digest.finish() != sha256) {
+                let says = "it is not what was recorded: its SHA-256 is another".to_owned();
+                faults.push(RecordingFault { process, line: 0, says });
+            }
         }
-        if digest.finish() != recording.sha256 {
-            let says = "it is not what was recorded: its SHA-256 is another".to_owned();
-            changed.push(RecordingFault { process, line: 0, says });
-        }
+        let mut judged = judge.finish();
+        judged.faults.extend(faults);
+        Ok(judged)
     }
-    let mut judged = judge.finish();
-    judged.faults.extend(changed);
-    Ok(judged)
+
+    fn open(&self, recording: &Recorded<'_>, guest: Guest) -> Result<Box<dyn Read + '_>, Fault> {
+        let opened = recording.open(self.suite, self.setting.contract, guest);
+        opened.map_err(|error| unreadable(recording, &error))
+    }
+
+    /// What stands around every place that a verdict names, and where scripts were cut short.
+    fn excerpts(&self, judged: &Judged) -> Result<Excerpts, Fault> {
+        let mut wanted: BTreeSet<At> = BTreeSet::new();
+        for (_, verdict) in &judged.verdicts {
+            if let Verdict::Fail(broken) | Verdict::Warn(broken) = verdict {
+                wanted.insert(broken.at.clone());
+            }
+        }
+        let mut excerpts = Excerpts::default();
+        for (number, recording) in self.source.recordings(self.run).iter().enumerate() {
+            let places: BTreeSet<u64> =
+                wanted.iter().filter(|at| at.process == number).map(|at| at.event).collect();
+            let in_order = judged.processes.get(number).is_some_and(|process| {
+                process.end == Some(End::Done) && !matches!(process.exited, Some(Exited::Signal(_)))
+            });
+            if places.is_empty() && in_order {
+                continue;
+            }
+            let mut file = self.open(recording, Guest::Late)?;
+            match excerpts.read(number, places, &mut file) {
+                // That was told when it was judged.
+                Err(error) if recording::log_fault(&error).is_some() => {}
+                read => read.map_err(|error| unreadable(recording, &error))?,
+            }
+        }
+        Ok(excerpts)
+    }
 }
 
-/// The recordings that count.
-fn counting(run: &Run) -> impl Iterator<Item = &run::Recording> {
-    run.processes.iter().filter(|recording| recording.set_aside.is_none())
+fn unreadable(recording: &Recorded<'_>, error: &io::Error) -> Fault {
+    Fault::usage(format!("{}: {error}", recording.path.display()))
+}
+
+/// What came out the same, whatever came before what.
+fn agreed(judged: &mut Judged, other: &Judged) {
+    for ((_, verdict), (_, other)) in judged.verdicts.iter_mut().zip(&other.verdicts) {
+        if std::mem::discriminant(verdict) != std::mem::discriminant(other) {
+            let why = "two files do not tell what came before what, and that decides it";
+            *verdict = Verdict::Undecided(Why::NotMeasured(why));
+        }
+    }
+    judged.ours.retain(|(_, says)| other.ours.iter().any(|(_, others)| others == says));
+}
+
+/// What an exit code depends on.
+struct Facts<'a> {
+    judged: &'a Judged,
+    required: &'a BTreeSet<String>,
+    /// The scripts of the user's.
+    given: &'a [String],
+    is_foreign: bool,
 }
 
 /// The exit code, and the line that says why.
-fn conclude(
-    judged: &Judged,
-    judging: &Judging,
-    required: &BTreeSet<String>,
-    forced: Option<Fault>,
-) -> (u8, String) {
+fn conclude(facts: &Facts<'_>, judging: &Judging, forced: Option<Fault>) -> (u8, String) {
+    let Facts { judged, required, given, is_foreign } = *facts;
     if let Some(fault) = forced {
         return (fault.code, fault.says);
     }
     if judged.processes.iter().any(|process| process.end == Some(End::Interrupted)) {
         return (exit::INTERRUPTED, "interrupted: what is told here is partial".to_owned());
     }
-    if let Some((_, says)) = judged.ours.first() {
+    if let Some((script, says)) = scripts::wrong(judged, given) {
+        let says =
+            format!("the script {script} sends a wrong frame and does not say so (`raw`, `departs`): {says}");
+        return (exit::USAGE, says);
+    }
+    if let Some((_, says)) = judged.ours.first().filter(|_| !is_foreign) {
         return (exit::OURS, format!("sidecert itself sent a wrong frame: {says}"));
     }
     let (code, says) = match judged.outcome(judging.strict) {
@@ -196,6 +223,11 @@ fn conclude(
         .iter()
         .find(|(row, verdict)| required.contains(row.id) && !matches!(verdict, Verdict::Pass { .. }));
     match missing {
+        _ if code != exit::FAILED
+            && let Some((script, cause)) = scripts::unmet(judged, given) =>
+        {
+            (exit::FAILED, format!("the script {script} was not played to its end: {cause}"))
+        }
         Some((row, _)) if code == exit::OK => {
             (exit::UNDECIDED, format!("{} is required, and did not pass", row.id))
         }
@@ -213,32 +245,6 @@ fn undecided(judged: &Judged, demanded: usize) -> String {
     } else {
         format!("nothing failed, but {were} cut short, and the specification demands {demanded} of them")
     }
-}
-
-/// What stands around every place that a verdict names, and where scripts were cut short.
-fn excerpts(folder: &Path, run: &Run, judged: &Judged) -> Result<Excerpts, Fault> {
-    let mut wanted: BTreeSet<At> = BTreeSet::new();
-    for (_, verdict) in &judged.verdicts {
-        if let Verdict::Fail(broken) | Verdict::Warn(broken) = verdict {
-            wanted.insert(broken.at.clone());
-        }
-    }
-    let mut excerpts = Excerpts::default();
-    for (number, recording) in counting(run).enumerate() {
-        let places: BTreeSet<u64> =
-            wanted.iter().filter(|at| at.process == number).map(|at| at.event).collect();
-        let in_order = judged.processes.get(number).is_some_and(|process| {
-            process.end == Some(End::Done) && !matches!(process.exited, Some(Exited::Signal(_)))
-        });
-        if places.is_empty() && in_order {
-            continue;
-        }
-        let path = folder.join(recording.file());
-        let fault = |error: io::Error| Fault::usage(format!("{}: {error}", path.display()));
-        let mut file = regular(&path).map_err(fault)?;
-        excerpts.read(number, places, &mut file).map_err(fault)?;
-    }
-    Ok(excerpts)
 }
 
 /// Writes every report that was asked for, and the one for people.

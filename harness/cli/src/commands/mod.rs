@@ -7,3 +7,5 @@ pub(crate) mod init;
 pub(crate) mod judge;
 pub(crate) mod list;
 pub(crate) mod mock;
+pub(crate) mod replay;
+pub(crate) mod script;

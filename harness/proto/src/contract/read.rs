@@ -141,8 +141,15 @@ impl<'a> Reader<'a> {
             if kind == MethodKind::Notification && result_of.is_some() {
                 return self.fault(result, "a notification has no result");
             }
+            let volatile = match method.get("x-volatile") {
+                Some(list) => self.texts(list)?,
+                None => Vec::new(),
+            };
             let name = name.into_owned();
-            methods.insert(name.clone(), Method { name, from, kind, class, params, result: result_of });
+            methods.insert(
+                name.clone(),
+                Method { name, from, kind, class, params, result: result_of, volatile },
+            );
         }
         Ok(methods)
     }

@@ -12,8 +12,9 @@ enum Step<'a> {
     Byte(u8),
 }
 
-/// Writes `node` without recursion: what it holds may be nested without bound.
-pub(super) fn text(node: Node<'_>) -> String {
+/// Writes `node` without recursion: what it holds may be nested without bound. In the place of the nodes that begin at
+/// the offsets `omitted` stands `instead`.
+pub(super) fn text(node: Node<'_>, omitted: &[usize], instead: &str) -> String {
     let mut out = Vec::new();
     let mut steps = vec![Step::Value(node)];
     while let Some(step) = steps.pop() {
@@ -22,6 +23,9 @@ pub(super) fn text(node: Node<'_>) -> String {
             Step::Name(name) => {
                 write_str(&mut out, &name);
                 out.push(b':');
+            }
+            Step::Value(node) if omitted.contains(&node.offset()) => {
+                out.extend_from_slice(instead.as_bytes())
             }
             Step::Value(node) => match node.kind() {
                 Kind::Null | Kind::Bool => out.extend_from_slice(node.raw().as_bytes()),

@@ -181,7 +181,13 @@ impl<'a> Node<'a> {
 
     /// The one text for all values that [equal](Node::equals) this one: JSON, compact, with sorted names.
     pub fn canonical(self) -> String {
-        canonical::text(self)
+        canonical::text(self, &[], "")
+    }
+
+    /// The same with `instead`, a JSON text, in the place of each node of `omitted`, which are nodes of the same tape.
+    pub fn canonical_without(self, omitted: &[Self], instead: &str) -> String {
+        let places: Vec<usize> = omitted.iter().map(|node| node.offset()).collect();
+        canonical::text(self, &places, instead)
     }
 
     /// The value that an RFC 6901 pointer leads to from here.

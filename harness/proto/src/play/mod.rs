@@ -266,7 +266,7 @@ impl<'a> Play<'a> {
         if setting.unmet(def).is_some() {
             return;
         }
-        let script = (def.build)(&setting);
+        let script = def.script(&setting);
         self.note(now, Kind::Begin { script: Cow::Borrowed(def.name) });
         self.script = Some(Playing::new(def.name, script));
     }

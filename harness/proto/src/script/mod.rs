@@ -5,10 +5,12 @@
 //! expression language: what the steps cannot say becomes another kind of step.
 
 mod pattern;
+mod recorded;
 mod template;
 mod text;
 
 pub use pattern::{Captures, Pattern};
+pub use recorded::Recorded;
 pub use template::Template;
 pub use text::ScriptFault;
 
@@ -33,6 +35,21 @@ pub struct ScriptDef {
     pub build: fn(&Setting<'_>) -> Script,
 }
 
+impl ScriptDef {
+    /// What stands for a script of the user's, which is played as it says itself.
+    pub fn given(script: &Script) -> Self {
+        // Whoever gives scripts gives a few, for as long as the program runs.
+        let name = Box::leak(script.name.clone().into_boxed_str());
+        Self { name, process: script.process, needs: &[], build: |_| Script::default() }
+    }
+
+    /// The script, built from these facts.
+    pub fn script(&self, setting: &Setting<'_>) -> Script {
+        let given = setting.given.iter().find(|given| given.name == self.name);
+        given.map_or_else(|| (self.build)(setting), Script::clone)
+    }
+}
+
 impl PartialEq for ScriptDef {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -40,11 +57,12 @@ impl PartialEq for ScriptDef {
 }
 
 /// Which process a script plays in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Process {
     /// One that it shares with other tours, between the suite's opening and closing.
     Tour,
     /// One of its own, between the suite's opening and closing.
+    #[default]
     Own,
     /// One of its own, with nothing before and nothing after.
     Bare,
@@ -78,6 +96,8 @@ pub struct Setting<'a> {
     pub seed: u64,
     /// A folder for the target's workspace, as text; it may not exist on this machine.
     pub workspace: &'a str,
+    /// The scripts that the user gave. A [`ScriptDef`] of the same name stands for each.
+    pub given: &'a [Script],
 }
 
 impl<'a> Setting<'a> {
@@ -93,6 +113,7 @@ impl<'a> Setting<'a> {
             exercised: &NONE,
             seed: 0,
             workspace: "/",
+            given: &[],
         }
     }
 
@@ -116,6 +137,8 @@ impl<'a> Setting<'a> {
 pub struct Script {
     /// Its name.
     pub name: String,
+    /// Which process it plays in, where the user gave it; those in the tables have that beside them.
+    pub process: Process,
     /// In order.
     pub steps: Vec<Step>,
     /// Beside them; the first that matches a frame answers it.

@@ -57,6 +57,11 @@ impl Template {
         &self.text
     }
 
+    /// How many holes there are.
+    pub fn holes(&self) -> usize {
+        self.holes.len()
+    }
+
     /// The text with its holes filled. A label that has no id yet gets the next one; a capture that holds nothing
     /// leaves `null`.
     pub fn render(&self, ids: &mut BTreeMap<String, i64>, next_id: &mut i64, captures: &Captures) -> String {

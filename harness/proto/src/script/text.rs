@@ -1,7 +1,7 @@
 //! The text form of a script, format 1: JSON lines, a header, then one step or reaction a line.
 //!
 //! ```text
-//! {"script":"odd-ids","format":1}
+//! {"script":"odd-ids","format":1}                    {"script":"all-of-it","format":1,"process":"bare"}
 //! {"send":{"json":{"jsonrpc":"2.0","id":{"$id":"probe"},"method":…}},"as":"probe"}
 //! {"raw":{"json":{…}},"departs":"a string id","as":"odd"}      {"tail":…} is raw without a line feed      {"cut":[1,17]}
 //! {"await":{…},"within":"answer"}   {"fence":{}}   {"fence":{"or":"end"}}   {"quiet":{}}   {"settle":{}}
@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-use super::{FORMAT, Outgoing, Pattern, Reaction, Reply, Script, Step, Template, Within};
+use super::{FORMAT, Outgoing, Pattern, Process, Reaction, Reply, Script, Step, Template, Within};
 use crate::json::{self, Kind, Node, Tape};
 use crate::transcript::{self, Payload};
 
@@ -47,7 +47,11 @@ impl Script {
     pub fn write(&self) -> String {
         let mut out = b"{\"script\":".to_vec();
         json::write_str(&mut out, &self.name);
-        out.extend_from_slice(format!(",\"format\":{FORMAT}}}\n").as_bytes());
+        out.extend_from_slice(format!(",\"format\":{FORMAT}").as_bytes());
+        if self.process != Process::Own {
+            out.extend_from_slice(format!(",\"process\":\"{}\"", process_name(self.process)).as_bytes());
+        }
+        out.extend_from_slice(b"}\n");
         for reaction in &self.reactions {
             write_reaction(&mut out, reaction);
             out.push(b'\n');
@@ -70,7 +74,7 @@ impl Script {
             let tape = Tape::scan(line).map_err(|bad| fault(Some(bad.at + 1), bad.to_string()))?;
             let root = tape.root();
             match &mut script {
-                None => script = Some(Self::new(&read_header(root).map_err(|says| fault(None, says))?)),
+                None => script = Some(read_header(root).map_err(|says| fault(None, says))?),
                 Some(script) if root.get("when").is_some() => {
                     script.reactions.push(read_reaction(root).map_err(|says| fault(None, says))?);
                 }
@@ -196,13 +200,31 @@ fn write_reaction(out: &mut Vec<u8>, reaction: &Reaction) {
     out.push(b'}');
 }
 
-fn read_header(root: Node<'_>) -> Result<String, String> {
+const PROCESSES: [(&str, Process); 3] =
+    [("tour", Process::Tour), ("own", Process::Own), ("bare", Process::Bare)];
+
+fn process_name(process: Process) -> &'static str {
+    PROCESSES.iter().find(|(_, known)| *known == process).map_or("own", |(name, _)| name)
+}
+
+fn read_header(root: Node<'_>) -> Result<Script, String> {
     let name = root.get("script").and_then(|name| name.as_str());
     let name = name.ok_or("the first line is {\"script\":NAME,\"format\":1}")?;
-    match root.get("format").and_then(|format| format.as_u64()) {
-        Some(FORMAT) => Ok(name.into_owned()),
-        _ => Err(format!("format is not {FORMAT}, the only one that this version reads")),
+    if name.is_empty() || !name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
+        return Err(format!("{name:?} is no name of a script: a to z, 0 to 9 and - are in one"));
     }
+    if root.get("format").and_then(|format| format.as_u64()) != Some(FORMAT) {
+        return Err(format!("format is not {FORMAT}, the only one that this version reads"));
+    }
+    let process = match root.get("process").map(|process| process.as_str()) {
+        None => Process::Own,
+        Some(process) => PROCESSES
+            .iter()
+            .find(|(known, _)| process.as_deref() == Some(known))
+            .map(|(_, process)| *process)
+            .ok_or("process is \"own\", \"bare\" or \"tour\"")?,
+    };
+    Ok(Script { process, ..Script::new(&name) })
 }
 
 fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
@@ -349,7 +371,10 @@ mod tests {
         ] {
             script.reactions.push(Reaction { when: Pattern::request("m"), reply, times });
         }
-        assert_eq!(Script::read(script.write().as_bytes()).unwrap(), script);
+        for process in [Process::Own, Process::Bare, Process::Tour] {
+            script.process = process;
+            assert_eq!(Script::read(script.write().as_bytes()).unwrap(), script);
+        }
     }
 
     #[test]
@@ -367,6 +392,14 @@ mod tests {
                 "line 2: raw says in \"departs\" what makes the frame wrong",
             ),
             (&format!("{head}{{\"when\":{{}}}}"), "line 2: a reaction has answer or never"),
+            (
+                "{\"script\":\"../x\",\"format\":1}",
+                "line 1: \"../x\" is no name of a script: a to z, 0 to 9 and - are in one",
+            ),
+            (
+                "{\"script\":\"x\",\"format\":1,\"process\":\"two\"}",
+                "line 1: process is \"own\", \"bare\" or \"tour\"",
+            ),
         ] {
             assert_eq!(Script::read(text.as_bytes()).unwrap_err().to_string(), expected);
         }

@@ -1,0 +1,172 @@
+//! `replay`: what the host's side sent in a recording is sent again, and what the target says to it is compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use sidecert_proto::log::Guest;
+use sidecert_proto::replay::{Gather, Half};
+use sidecert_proto::run::Run;
+use sidecert_proto::script::Setting;
+use sidecert_reports::safe;
+use sidecert_runner::budget::IDLE_MOST;
+use sidecert_runner::record::{Order, record};
+use sidecert_runner::{Spawn, Stop};
+use similar::{ChangeTag, TextDiff};
+use tokio::sync::watch;
+
+use crate::args::ReplayArgs;
+use crate::commands::check::{self, Folder};
+use crate::exit::{self, Fault};
+use crate::recording::{Opened, Source};
+use crate::{environment, output, scripts};
+
+/// How much of a line is shown, in bytes: from a little before where it differs from its neighbour.
+const LINE_BYTES_MAX: usize = 300;
+const BEFORE_BYTES: usize = 40;
+
+/// Replays a recording; `listening` hears the user's wish to stop.
+pub(crate) fn run(args: &ReplayArgs, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
+    let opened = Opened::of(&args.from)?;
+    let command = args.target.command(|| format!("replay {}", args.from.recording.display()))?;
+    let given = opened.scripts()?;
+    let scratch = check::scratch()?;
+    let folder = Folder::of(args.target.record.as_deref())?;
+    let (none, nothing, no_exercise) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
+    let workspace = opened.run.workspace.clone();
+    let setting = Setting {
+        contract: &opened.contract,
+        manifest: opened.run.manifest.as_deref(),
+        declared: &none,
+        provocations: &nothing,
+        exercised: &no_exercise,
+        seed: opened.run.seed,
+        workspace: &workspace,
+        given: &given,
+    };
+    let environment = environment::of(&args.target, (opened.suite.environment)(&setting), scratch.path())?;
+    let spawn = Spawn {
+        argv: args.target.wrapped(&command)?,
+        env: environment.variables,
+        cwd: args.target.cwd.clone(),
+        launcher: PathBuf::from("/proc/self/exe"),
+    };
+    let planned = scripts::planned(&given);
+    let order = Order {
+        suite: opened.suite,
+        setting,
+        scripts: &planned,
+        selected: &none,
+        isolate: true,
+        jobs: args.target.jobs(),
+        idle: if args.target.jobs.is_some() { 0 } else { IDLE_MOST },
+        budget: args.target.budget(),
+        spawn: &spawn,
+        folder: folder.path(),
+        stop: listening.clone(),
+        watch: None,
+    };
+    let (recordings, recorded) = record(&order);
+    let run = Run {
+        argv: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        given: given.iter().map(|script| script.name.clone()).collect(),
+        selected: BTreeSet::new(),
+        processes: recordings,
+        ..opened.run.clone()
+    };
+    folder.write(&run)?;
+    if let Some(fault) = check::forced(recorded, listening)? {
+        return Err(fault);
+    }
+    let again = Opened { source: Source::Run(folder.path().to_owned()), run, ..opened.clone() };
+    let differ = compare(&opened, &again, args.context)?;
+    let code = if differ { exit::FAILED } else { exit::OK };
+    folder.keep_if(code != exit::OK);
+    Ok(code)
+}
+
+/// Shows where the target's halves differ; `true` if they do.
+fn compare(opened: &Opened, again: &Opened, context: usize) -> Result<bool, Fault> {
+    let mut second: BTreeMap<String, Half> = BTreeMap::new();
+    let played = again.run.processes.iter().filter(|recording| recording.set_aside.is_none());
+    for (recorded, recording) in again.recordings()?.iter().zip(played) {
+        let name = recording.scripts.first().cloned().unwrap_or_default();
+        second.insert(name, half(again, recorded)?);
+    }
+    let mut told = String::new();
+    let (mut same, mut differ) = (0, 0);
+    for recorded in opened.recordings()? {
+        let first = half(opened, &recorded)?;
+        let name = super::script::name(recorded.name);
+        let second = second.remove(&name).unwrap_or_default();
+        if first == second {
+            same += 1;
+        } else {
+            differ += 1;
+            told.push_str(&difference(recorded.name, &first, &second, context));
+        }
+    }
+    let processes =
+        |count: usize| if count == 1 { "1 process".to_owned() } else { format!("{count} processes") };
+    told.push_str(&match differ {
+        0 => format!("{} replayed: the target says the same\n", processes(same)),
+        _ => format!("{} replayed: the target says something else in {differ}\n", processes(same + differ)),
+    });
+    output::print(&told)?;
+    Ok(differ > 0)
+}
+
+fn half(opened: &Opened, recorded: &crate::recording::Recorded<'_>) -> Result<Half, Fault> {
+    let mut gather = Gather::new(&opened.contract);
+    recorded.events(opened.suite, &opened.contract, Guest::Late, &mut |event| gather.event(event))?;
+    Ok(gather.finish())
+}
+
+/// The lines that differ, and some around them.
+fn difference(name: &str, first: &Half, second: &Half, context: usize) -> String {
+    let lines = |half: &Half| half.lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>();
+    let (old, new) = (lines(first), lines(second));
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (old.iter().map(String::as_str).collect(), new.iter().map(String::as_str).collect());
+    let diff = TextDiff::from_slices(&old, &new);
+    let name = safe::escape(name);
+    let mut out = format!("--- {name}, as recorded\n+++ {name}, replayed\n");
+    for group in diff.grouped_ops(context) {
+        out.push_str("@@\n");
+        for op in &group {
+            // Where one line stands for another, both are shown from where they part.
+            let from = match (op.old_range().len(), op.new_range().len(), op.tag()) {
+                (1, 1, similar::DiffTag::Replace) => {
+                    let (one, other) = (old[op.old_range().start], new[op.new_range().start]);
+                    one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count()
+                }
+                _ => 0,
+            };
+            for change in diff.iter_changes(op) {
+                let sign = match change.tag() {
+                    ChangeTag::Delete => '-',
+                    ChangeTag::Insert => '+',
+                    ChangeTag::Equal => ' ',
+                };
+                out.push(sign);
+                out.push_str(&shown(change.value().trim_end_matches('\n'), from));
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+/// A line, cut where it is long: its beginning, and what stands around the byte `at`.
+fn shown(line: &str, at: usize) -> String {
+    if line.len() <= LINE_BYTES_MAX {
+        return safe::escape(line).into_owned();
+    }
+    let floor =
+        |at: usize| (0..=at.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or_default();
+    let (head, from) = (floor(BEFORE_BYTES), floor(at.saturating_sub(BEFORE_BYTES)));
+    let (head, from) = if from <= head { ("", 0) } else { (&line[..head], from) };
+    let to = floor(from + LINE_BYTES_MAX - head.len());
+    let gap = if head.is_empty() { "" } else { "…" };
+    let more = if to < line.len() { format!("… ({} bytes)", line.len()) } else { String::new() };
+    format!("{}{gap}{}{more}", safe::escape(head), safe::escape(&line[from..to]))
+}

@@ -1,0 +1,329 @@
+//! A conversation that somebody else kept, as a transcript.
+//!
+//! [`Log`] reads one that has both directions, a frame a line; other members of a line are passed over:
+//!
+//! ```text
+//! {"dir":"host->guest","frame":{"jsonrpc":"2.0","id":1,"method":…}}
+//! {"dir":"guest->host","raw":"a line that is no JSON"}
+//! ```
+//!
+//! [`Merge`] reads two, one of each direction, as they went over the wire. These do not tell what came before what
+//! between them, but for an answer, which comes after its question: so they are read [`Guest::Early`] and
+//! [`Guest::Late`], and what does not come out the same is not known.
+//!
+//! No log has a clock: every event is at the time of its number, and what is judged without scripts asks for no time.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+
+use crate::contract::{Contract, Side};
+use crate::json::Tape;
+use crate::rpc::{self, Envelope, Id};
+use crate::suite::Suite;
+use crate::transcript::{End, Event, Frame, Kind, LINE_BYTES_MAX, Payload, Writer};
+use crate::wire::{Deframer, Line};
+
+/// How many ids of questions are remembered on each side of a merge; the lowest are forgotten first.
+const ASKED_MOST: usize = 1 << 16;
+
+/// Why a log is none, or not all of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFault {
+    /// In which line, counted from 1.
+    pub line: u64,
+    /// What is wrong there.
+    pub says: String,
+    /// Whether nothing in the log can be judged for it. Otherwise what stands before that line can.
+    pub all: bool,
+}
+
+impl fmt::Display for LogFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.says)
+    }
+}
+
+impl std::error::Error for LogFault {}
+
+/// The transcript that is being made.
+#[derive(Debug)]
+struct Made<'c> {
+    contract: &'c Contract,
+    declared_by: &'static str,
+    writer: Writer,
+    /// In which line the conversation begins.
+    began: Option<u64>,
+    /// How many frames the side sent whose method it is, and how many the other one.
+    right: u64,
+    wrong: u64,
+    /// The first of the wrong ones: the line, the method, and whose it is.
+    first_wrong: Option<(u64, String, Side)>,
+    over: bool,
+}
+
+impl<'c> Made<'c> {
+    fn new(name: &str, suite: &Suite, contract: &'c Contract) -> Self {
+        Self {
+            contract,
+            declared_by: suite.declared_by,
+            writer: Writer::new(name),
+            began: None,
+            right: 0,
+            wrong: 0,
+            first_wrong: None,
+            over: false,
+        }
+    }
+
+    /// A frame, which stands in this line; `method` is what it names.
+    fn frame(
+        &mut self,
+        line: u64,
+        from: Side,
+        method: Option<&str>,
+        payload: Payload<'_>,
+    ) -> Result<(), String> {
+        if let Some(method) = method.and_then(|name| self.contract.method(name)) {
+            if method.from == from {
+                self.right += 1;
+            } else {
+                self.wrong += 1;
+                self.first_wrong.get_or_insert_with(|| (line, method.name.clone(), method.from));
+            }
+            if method.name == self.declared_by {
+                if let Some(began) = self.began {
+                    let name = &method.name;
+                    return Err(format!(
+                        "{name} again, after line {began}: another conversation begins, to be judged for itself"
+                    ));
+                }
+                self.began = Some(line);
+            }
+        }
+        let kind = Kind::Frame(Frame { from, label: None, departs: None, open: false, payload });
+        self.writer.event(&Event { t: self.writer.events(), link: 0, kind });
+        Ok(())
+    }
+
+    fn stop(&mut self, line: u64, says: String) -> LogFault {
+        self.end(End::Cut);
+        LogFault { line, says, all: false }
+    }
+
+    fn end(&mut self, end: End) {
+        if !std::mem::replace(&mut self.over, true) {
+            self.writer.footer(end);
+        }
+    }
+
+    /// Everything was read. One side that sends what is the other's may do wrong; where most is so, we were misled.
+    fn finish(&mut self) -> Result<(), LogFault> {
+        self.end(End::Done);
+        match self.first_wrong.take() {
+            Some((line, method, side)) if self.wrong > self.right => {
+                let (other, frames) = (side.opposite(), self.wrong);
+                let says = format!(
+                    "{method} is the {side}'s to send, and here the {other} does; so it is with most frames that tell \
+                     ({frames}): the directions are swapped"
+                );
+                Err(LogFault { line, says, all: true })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Makes a transcript of a log of both directions, piece by piece. Event N of it is line N + 1 of the log.
+#[derive(Debug)]
+pub struct Log<'c> {
+    made: Made<'c>,
+    deframer: Deframer,
+    lines: u64,
+}
+
+impl<'c> Log<'c> {
+    /// A log of the process `name`.
+    pub fn new(name: &str, suite: &Suite, contract: &'c Contract) -> Self {
+        let deframer = Deframer::new(LINE_BYTES_MAX);
+        Self { made: Made::new(name, suite, contract), deframer, lines: 0 }
+    }
+
+    /// The transcript so far, of which any prefix may be taken away.
+    pub fn transcript(&mut self) -> &mut Vec<u8> {
+        &mut self.made.writer.text
+    }
+
+    /// Reads on. Any cut of the log into chunks will do; after a fault nothing more is read.
+    pub fn read(&mut self, chunk: &[u8]) -> Result<(), LogFault> {
+        let mut deframer = std::mem::replace(&mut self.deframer, Deframer::new(0));
+        let mut lines = deframer.push(chunk);
+        while let Some(line) = lines.next() {
+            self.lines += 1;
+            let read = match line {
+                Line::Whole(line) => self.line(line),
+                Line::Oversize { .. } => Err(format!("longer than {LINE_BYTES_MAX} bytes")),
+            };
+            if let Err(says) = read {
+                return Err(self.made.stop(self.lines, says));
+            }
+        }
+        self.deframer = deframer;
+        Ok(())
+    }
+
+    /// The log is over.
+    pub fn finish(&mut self) -> Result<(), LogFault> {
+        let rest = self.deframer.tail().to_vec();
+        if !rest.is_empty() {
+            self.lines += 1;
+            if let Err(says) = self.line(&rest) {
+                return Err(self.made.stop(self.lines, format!("cut off: {says}")));
+            }
+        }
+        self.made.finish()
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+        let tape = Tape::scan(line).map_err(|fault| format!("not JSON: {fault}"))?;
+        let root = tape.root();
+        let from = match root.get("dir").and_then(|dir| dir.as_str()).as_deref() {
+            Some("host->guest") => Side::Host,
+            Some("guest->host") => Side::Guest,
+            Some(other) => return Err(format!("dir is {other:?}; it is \"host->guest\" or \"guest->host\"")),
+            None => return Err("no \"dir\", which is \"host->guest\" or \"guest->host\"".to_owned()),
+        };
+        match (root.get("frame"), root.get("raw").and_then(|raw| raw.as_str())) {
+            (Some(frame), _) => {
+                let method = frame.get("method").and_then(|method| method.as_str());
+                let payload = Payload::Json(Cow::Borrowed(frame.raw()));
+                self.made.frame(self.lines, from, method.as_deref(), payload)
+            }
+            (None, Some(text)) => self.made.frame(self.lines, from, None, Payload::Text(text)),
+            (None, None) => Err("neither \"frame\", which is JSON, nor \"raw\", a text".to_owned()),
+        }
+    }
+}
+
+/// When a merge takes what the guest wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guest {
+    /// As soon as it can have written it.
+    Early,
+    /// When the host cannot have gone on without it.
+    Late,
+}
+
+/// Makes a transcript of two logs, one of each direction, line by line.
+#[derive(Debug)]
+pub struct Merge<'c> {
+    made: Made<'c>,
+    guest: Guest,
+    host: Way,
+    of_guest: Way,
+}
+
+/// One direction of a merge.
+#[derive(Debug, Default)]
+struct Way {
+    /// Lines that were read and not yet taken.
+    waiting: VecDeque<Vec<u8>>,
+    /// The ids of the questions that were taken.
+    asked: BTreeSet<i64>,
+    taken: u64,
+    over: bool,
+}
+
+impl<'c> Merge<'c> {
+    /// A merge for the process `name`.
+    pub fn new(name: &str, suite: &Suite, contract: &'c Contract, guest: Guest) -> Self {
+        Self { made: Made::new(name, suite, contract), guest, host: Way::default(), of_guest: Way::default() }
+    }
+
+    /// The transcript so far, of which any prefix may be taken away.
+    pub fn transcript(&mut self) -> &mut Vec<u8> {
+        &mut self.made.writer.text
+    }
+
+    /// Whose next line is wanted before the merge can go on; `None` when it is over.
+    pub fn wants(&self) -> Option<Side> {
+        [(Side::Host, &self.host), (Side::Guest, &self.of_guest)]
+            .into_iter()
+            .find_map(|(side, way)| (way.waiting.is_empty() && !way.over).then_some(side))
+    }
+
+    /// The next line of `side`, without its LF, or `None` after the last one.
+    pub fn take(&mut self, side: Side, line: Option<&[u8]>) -> Result<(), LogFault> {
+        let way = self.way(side);
+        match line {
+            Some(line) => way.waiting.push_back(line.to_vec()),
+            None => way.over = true,
+        }
+        while self.wants().is_none() {
+            let first = match self.guest {
+                Guest::Early => Side::Guest,
+                Guest::Late => Side::Host,
+            };
+            let Some(side) = [first, first.opposite()]
+                .into_iter()
+                .find(|side| self.may_go(*side))
+                // An answer to what was never asked has to stand somewhere.
+                .or_else(|| {
+                    [Side::Host, Side::Guest].into_iter().find(|side| !self.way(*side).waiting.is_empty())
+                })
+            else {
+                return self.made.finish();
+            };
+            self.go(side)?;
+        }
+        Ok(())
+    }
+
+    fn way(&mut self, side: Side) -> &mut Way {
+        match side {
+            Side::Host => &mut self.host,
+            Side::Guest => &mut self.of_guest,
+        }
+    }
+
+    /// Whether the next line of `side` can have been written by now.
+    fn may_go(&mut self, side: Side) -> bool {
+        let Some(line) = self.way(side).waiting.front() else { return false };
+        let Ok(tape) = Tape::scan(line) else { return true };
+        match rpc::classify(tape.root()) {
+            Ok(Envelope::Response { id: Id::Integer(id), .. }) => {
+                self.way(side.opposite()).asked.contains(&id)
+            }
+            _ => true,
+        }
+    }
+
+    fn go(&mut self, side: Side) -> Result<(), LogFault> {
+        let way = self.way(side);
+        let Some(line) = way.waiting.pop_front() else { return Ok(()) };
+        way.taken += 1;
+        let number = way.taken;
+        let tape = Tape::scan(&line).ok();
+        let method =
+            tape.as_ref().and_then(|tape| tape.root().get("method")).and_then(|method| method.as_str());
+        match tape.as_ref().map(|tape| rpc::classify(tape.root())) {
+            Some(Ok(Envelope::Request { id: Id::Integer(id), .. })) => {
+                if way.asked.len() >= ASKED_MOST {
+                    way.asked.pop_first();
+                }
+                way.asked.insert(id);
+            }
+            Some(Ok(Envelope::Response { id: Id::Integer(id), .. })) => {
+                self.way(side.opposite()).asked.remove(&id);
+            }
+            _ => {}
+        }
+        let framed = self.made.frame(number, side, method.as_deref(), Payload::of(&line));
+        framed.map_err(|says| self.made.stop(number, says))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+}

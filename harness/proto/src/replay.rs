@@ -1,0 +1,135 @@
+//! What the target said in a recording, in a form in which two recordings of the same script can be compared.
+//!
+//! Frames are compared as JSON values: white space, escapes and the order of members do not count, and neither do the
+//! ids that the target chose, what an error says to people, and the members that the contract calls volatile
+//! ([`Method::volatile`](crate::contract::Method)). Between answers and what comes by itself there is no order that a
+//! target must keep, so an answer stands with its question, in the order in which these were asked, and everything else
+//! behind them, by method, in the order in which it came.
+
+use std::collections::BTreeMap;
+
+use crate::contract::{Contract, Method, Side};
+use crate::json::{Node, Tape, quoted};
+use crate::rpc::{self, Envelope, Id};
+use crate::transcript::{Event, Frame, Kind};
+
+/// What stands in the place of what does not count.
+pub const VOLATILE: &str = "\"…\"";
+
+/// The lines of one half: what was asked of the target, and what it said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Half {
+    /// One frame a line: `→ …` names a frame of ours, `← …` is one of the target's in canonical form.
+    pub lines: Vec<String>,
+}
+
+/// Gathers one half, event by event.
+#[derive(Debug)]
+pub struct Gather<'c> {
+    contract: &'c Contract,
+    /// Each frame of ours and the answers to it.
+    asked: Vec<(String, Vec<String>)>,
+    /// Where the question with an id stands.
+    by_id: BTreeMap<i64, (usize, Option<&'c Method>)>,
+    /// Everything else, by what it is.
+    by_itself: BTreeMap<String, Vec<String>>,
+    end: Option<String>,
+}
+
+impl<'c> Gather<'c> {
+    /// Of a target whose contract this is.
+    pub fn new(contract: &'c Contract) -> Self {
+        Self { contract, asked: Vec::new(), by_id: BTreeMap::new(), by_itself: BTreeMap::new(), end: None }
+    }
+
+    /// The next event.
+    pub fn event(&mut self, event: &Event<'_>) {
+        match &event.kind {
+            Kind::Frame(frame) if frame.from == Side::Host => self.ours(frame),
+            Kind::Frame(frame) => self.theirs(frame),
+            Kind::Oversize { from: Side::Guest, .. } => self.other("a line beyond the limit", String::new()),
+            Kind::Tail { from: Side::Guest, payload } => {
+                let text = quoted(&String::from_utf8_lossy(&payload.bytes()));
+                self.other("text without a line feed", text);
+            }
+            Kind::Exited(exited) => self.end = Some(format!("{exited:?}")),
+            _ => {}
+        }
+    }
+
+    /// The half.
+    pub fn finish(self) -> Half {
+        let mut lines = Vec::new();
+        for (ours, answers) in self.asked {
+            lines.push(format!("→ {ours}"));
+            lines.extend(answers.into_iter().map(|answer| format!("← {answer}")));
+        }
+        for said in self.by_itself.into_values().flatten() {
+            lines.push(format!("← {said}"));
+        }
+        lines.extend(self.end.map(|end| format!("· exited: {end}")));
+        Half { lines }
+    }
+
+    fn ours(&mut self, frame: &Frame<'_>) {
+        let bytes = frame.payload.bytes();
+        let tape = Tape::scan(&bytes).ok();
+        let place = self.asked.len();
+        let what = match tape.as_ref().map(|tape| rpc::classify(tape.root())) {
+            Some(Ok(Envelope::Request { id, method, .. })) => {
+                if let Id::Integer(id) = id {
+                    self.by_id.insert(id, (place, self.contract.method(&method)));
+                }
+                format!("{method}, id {id}")
+            }
+            Some(Ok(Envelope::Notification { method, .. })) => method.into_owned(),
+            // Under which id we answer is the target's to say.
+            Some(Ok(Envelope::Response { .. })) => return,
+            _ => frame.label.as_deref().unwrap_or("what is no frame").to_owned(),
+        };
+        self.asked.push((what, Vec::new()));
+    }
+
+    fn theirs(&mut self, frame: &Frame<'_>) {
+        let bytes = frame.payload.bytes();
+        let Ok(tape) = Tape::scan(&bytes) else {
+            return self.other("what is no JSON", quoted(&String::from_utf8_lossy(&bytes)));
+        };
+        let root = tape.root();
+        match rpc::classify(root) {
+            Ok(Envelope::Response { id: Id::Integer(id), .. }) if self.by_id.contains_key(&id) => {
+                let (place, method) = self.by_id[&id];
+                let text = Self::text(root, method, false);
+                self.asked[place].1.push(text);
+            }
+            Ok(Envelope::Response { .. }) => {
+                let text = Self::text(root, None, false);
+                self.other("an answer to nothing", text);
+            }
+            Ok(Envelope::Request { method, .. } | Envelope::Notification { method, .. }) => {
+                let text = Self::text(root, self.contract.method(&method), true);
+                self.other(&method, text);
+            }
+            Err(_) => {
+                let text = Self::text(root, None, false);
+                self.other("what is no frame", text);
+            }
+        }
+    }
+
+    fn other(&mut self, what: &str, text: String) {
+        self.by_itself.entry(what.to_owned()).or_default().push(if text.is_empty() {
+            what.to_owned()
+        } else {
+            text
+        });
+    }
+
+    /// A frame in canonical form, without what does not count.
+    fn text(root: Node<'_>, method: Option<&Method>, own: bool) -> String {
+        let volatile = method.into_iter().flat_map(|method| method.volatile.iter().map(String::as_str));
+        let places = volatile.chain(["/error/message"]).chain(own.then_some("/id"));
+        let omitted: Vec<Node<'_>> = places.filter_map(|place| root.pointer(place)).collect();
+        root.canonical_without(&omitted, VOLATILE)
+    }
+}
