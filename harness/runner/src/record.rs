@@ -371,7 +371,9 @@ impl State {
             }
             // The one on which much depends begins at once.
             let (again, others): (Vec<_>, Vec<_>) = alone.into_iter().partition(|task| task.again.is_some());
-            again.into_iter().for_each(|task| self.tasks.push_front(task));
+            for task in again {
+                self.tasks.push_front(task);
+            }
             self.tasks.extend(others);
             return;
         }
