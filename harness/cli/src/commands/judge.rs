@@ -28,7 +28,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 /// Judges the run in a folder.
 pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
-    let mut run = read(&args.run)?;
+    let mut run = read_run(&args.run)?;
     if let Some(file) = &args.contract {
         run.contract = Some(contract::read(file)?.document().to_string());
     }
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
 }
 
 /// Reads `run.json` of the run in a folder.
-fn read(folder: &Path) -> Result<Run, Fault> {
+fn read_run(folder: &Path) -> Result<Run, Fault> {
     let path = folder.join(run::FILE);
     let fault = |says: String| Fault::usage(format!("{}: {says}", path.display()));
     let text = regular(&path).and_then(|_| output::read_file(&path)).map_err(|error| match error.kind() {
@@ -125,6 +125,8 @@ fn contract(run: &Run, suite: &Suite) -> Result<Contract, Fault> {
     Ok(contract)
 }
 
+/// Judges the recordings that are what was recorded. One that was changed is no evidence, for or against anybody; one
+/// that is cut off is, as far as it goes.
 fn judged(
     folder: &Path,
     run: &Run,
@@ -133,32 +135,49 @@ fn judged(
     setting: Setting<'_>,
     selected: &BTreeSet<String>,
 ) -> Result<Judged, Fault> {
-    let mut judge = Judge::new(suite, Side::Guest, judging.profile.into(), setting, selected);
-    let mut chunk = vec![0; CHUNK_BYTES];
-    let mut changed = Vec::new();
-    for (process, recording) in counting(run).enumerate() {
-        judge.begin(&recording.name);
-        let mut digest = Digest::default();
-        let path = folder.join(recording.file());
-        let fault = |error: io::Error| Fault::usage(format!("{}: {error}", path.display()));
-        let mut file = regular(&path).map_err(fault)?;
-        loop {
-            match file.read(&mut chunk).map_err(fault)? {
-                0 => break,
-                read => {
-                    digest.update(&chunk[..read]);
-                    judge.read(&chunk[..read]);
-                }
+    let judge = |changed: &BTreeSet<usize>| -> Result<(Judged, BTreeSet<usize>), Fault> {
+        let mut judge = Judge::new(suite, Side::Guest, judging.profile.into(), setting, selected);
+        let mut differ = BTreeSet::new();
+        for (process, recording) in counting(run).enumerate() {
+            judge.begin(&recording.name);
+            if !changed.contains(&process) && read(folder, recording, &mut judge)? != recording.sha256 {
+                differ.insert(process);
             }
         }
-        if digest.finish() != recording.sha256 {
-            let says = "it is not what was recorded: its SHA-256 is another".to_owned();
-            changed.push(RecordingFault { process, line: 0, says });
+        Ok((judge.finish(), differ))
+    };
+    let (judged, differ) = judge(&BTreeSet::new())?;
+    let changed =
+        |process: &usize| judged.processes.get(*process).is_some_and(|process| process.end.is_some());
+    let changed: BTreeSet<usize> = differ.iter().copied().filter(changed).collect();
+    let mut judged = if changed.is_empty() { judged } else { judge(&changed)?.0 };
+    judged.faults.retain(|fault| !changed.contains(&fault.process));
+    for process in differ {
+        let says = match changed.contains(&process) {
+            true => "it is not what was recorded (its SHA-256 is another), so nothing in it counts",
+            false => "it is not what was recorded: its SHA-256 is another",
+        };
+        judged.faults.push(RecordingFault { process, line: 0, says: says.to_owned() });
+    }
+    Ok(judged)
+}
+
+/// Reads one recording; its SHA-256.
+fn read(folder: &Path, recording: &run::Recording, judge: &mut Judge<'_>) -> Result<String, Fault> {
+    let path = folder.join(recording.file());
+    let fault = |error: io::Error| Fault::usage(format!("{}: {error}", path.display()));
+    let mut file = regular(&path).map_err(fault)?;
+    let mut digest = Digest::default();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        match file.read(&mut chunk).map_err(fault)? {
+            0 => return Ok(digest.finish()),
+            read => {
+                digest.update(&chunk[..read]);
+                judge.read(&chunk[..read]);
+            }
         }
     }
-    let mut judged = judge.finish();
-    judged.faults.extend(changed);
-    Ok(judged)
 }
 
 /// The recordings that count.
