@@ -152,7 +152,8 @@ fn taken(label: &str) -> Reaction {
         contract::CONTENT_READ,
         quoted(&reference(label))
     );
-    Reaction { when: Pattern::of(&when).unwrap_or(Pattern::Absent), reply: Reply::Never, times: None }
+    // Whoever asks again, or for more, is told that there is no such content: a request is never left open.
+    Reaction { when: Pattern::of(&when).unwrap_or(Pattern::Absent), reply: Reply::Never, times: Some(1) }
 }
 
 /// Waits until the guest asks for the content of `label`, or answers its intercept without.
@@ -450,7 +451,7 @@ pub(super) fn held_is_asked() -> Step {
 /// What makes the content of [`held_intercept`] come then.
 pub(super) fn held_pages(setting: &Setting<'_>) -> Reaction {
     let reply = Template::new(answer(&captured("held"), "result", &page(setting, "held")));
-    Reaction { reply: Reply::AfterFences(1, reply), ..taken("held") }
+    Reaction { reply: Reply::AfterFences(1, reply), times: None, ..taken("held") }
 }
 
 /// Makes the guest answer with the payload that it was given.

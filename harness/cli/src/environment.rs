@@ -55,6 +55,9 @@ pub(crate) fn of(
                 )));
             }
             Some((name, value)) => environment.set(name, value),
+            None if given.is_empty() => {
+                return Err(Fault::usage("--env: there is no name; it is NAME or NAME=VALUE"));
+            }
             None if env::var_os(given).is_some() => {}
             None => {
                 let name = given.to_string_lossy();

@@ -58,15 +58,14 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Fault> {
 /// Fails where a file cannot stand at `path`, before the work is done that it is to tell of.
 pub(crate) fn has_a_place(path: &Path) -> Result<(), Fault> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let known = fs::metadata(folder).and_then(|folder| match folder.is_dir() {
-        true => Ok(()),
-        false => Err(io::Error::from(ErrorKind::NotADirectory)),
-    });
-    let free = known.and_then(|()| match path.is_dir() {
-        true => Err(io::Error::from(ErrorKind::IsADirectory)),
-        false => Ok(()),
-    });
-    free.map_err(|error| Fault::not_written(&path.display().to_string(), &error))
+    let found = fs::metadata(folder).map(|folder| folder.is_dir());
+    let fault = match found {
+        Err(error) => Some(error),
+        Ok(false) => Some(ErrorKind::NotADirectory.into()),
+        Ok(true) if path.is_dir() => Some(ErrorKind::IsADirectory.into()),
+        Ok(true) => None,
+    };
+    fault.map_or(Ok(()), |error| Err(Fault::not_written(&path.display().to_string(), &error)))
 }
 
 /// Whether to use colours on standard output (or standard error), and how wide a line may be there.

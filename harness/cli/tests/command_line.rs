@@ -82,6 +82,11 @@ fn a_command_line_that_is_wrong() {
         (vec!["--manifest", "/no/such/manifest"], "/no/such/manifest"),
         (vec!["--manifest", &file("broken", "{\"a\":")], "byte 5"),
         (vec!["--manifest", &file("list", "[]")], "no JSON object"),
+        (
+            vec!["--provoke", &file("nowhere", "[provoke]\nslow = {event = \"input.recieve\", payload = 1}")],
+            "did you mean \"input.receive\"?",
+        ),
+        (vec!["--env", ""], "there is no name"),
         (vec!["--provoke", "/no/such/file"], "/no/such/file"),
         (vec!["--provoke", &file("broken.toml", "[provoke]\nlarge = {\n")], "line"),
         (
@@ -360,6 +365,17 @@ fn a_recording_that_is_cut_off_is_judged_as_far_as_it_goes() {
     fs::write(&tour, &text[..text.len() / 2]).unwrap();
     let output = sidecert(["judge", &run_text]);
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stdout));
+    // What was changed is no evidence: nobody is blamed for what stands there.
+    let text = String::from_utf8(text).unwrap();
+    let without_an_event =
+        text.lines().enumerate().filter(|(at, _)| *at != 2).map(|(_, line)| format!("{line}\n"));
+    for changed in [without_an_event.collect(), text.replacen("\"id\":1,", "\"id\":\"1\",", 1)] {
+        fs::write(&tour, changed).unwrap();
+        let output = sidecert(["judge", &run_text]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("so nothing in it counts") && said.contains(" 0 fail, 0 warn"), "{said}");
+    }
     fs::write(&tour, &text).unwrap();
     fs::write(run.join("run.json"), "{}").unwrap();
     assert_eq!(sidecert(["judge", &run_text]).status.code(), Some(2));

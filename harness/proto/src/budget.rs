@@ -16,7 +16,7 @@ pub struct Budget {
     pub answer_least: Micros,
     /// The most that is allowed for an answer; in between it is twenty times what the first answer took.
     pub answer_most: Micros,
-    /// The most that is waited for anything, whatever it is allowed: less where it was waited for before.
+    /// The most that is waited for anything but a start, whatever it is allowed: less where it was waited for before.
     pub wait_most: Micros,
     /// How long a process may take to end once our writing end is closed.
     pub exit_after_close: Micros,
@@ -85,9 +85,9 @@ impl Budget {
         (20 * start).clamp(self.answer_least, self.answer_most)
     }
 
-    /// How long the first answer of another process may take where that of the first one took `start`.
+    /// How long another process may take to its first byte where the slowest so far answered after `start`.
     pub fn another_start(&self, start: Micros) -> Micros {
-        (20 * start).max(2 * self.answer_least).min(self.first_byte)
+        (20 * start).max(2 * self.answer_least).min(self.first_byte.max(2 * start))
     }
 
     /// How long silence must last for a target whose answers take `median`, and whose first one took `start`.

@@ -404,10 +404,10 @@ impl<'c> Judge<'c> {
     }
 
     fn footer(&mut self, process: &mut Process<'c>, end: End, events: u64) -> Result<(), String> {
+        process.ended.end = Some(end);
         if events != process.events {
             return Err(format!("the footer counts {events} events, and there are {}", process.events));
         }
-        process.ended.end = Some(end);
         if let Some(slice) = process.script.take() {
             self.script_ended(process, slice, Some("its recording ends in the middle".to_owned()));
         }

@@ -207,7 +207,7 @@ struct State {
     recordings: Vec<Recording>,
     /// How much was recorded, in bytes.
     recorded: u64,
-    /// How long the first answer of the first process took, once it is known.
+    /// How long the first answer of a process took at most, once one is known.
     start: Option<Micros>,
     /// What was answered in some process: whoever misses that speaks for no other.
     heard: BTreeSet<String>,
@@ -271,7 +271,6 @@ impl Shared {
                 let known = state.start.is_some();
                 if let Some(start) = state.start {
                     budget.first_byte = budget.another_start(start);
-                    budget.start = budget.first_byte;
                 }
                 // No wait is paid in full again and again for the same silence.
                 let mut doubted = state.doubted();
@@ -338,7 +337,7 @@ impl State {
 
     /// The target can be opened, so the rest can be played; `true` if there is one.
     fn open(&mut self, start: Option<Micros>) -> bool {
-        self.start = self.start.or(start);
+        self.start = self.start.max(start);
         let held = std::mem::take(&mut self.held);
         let any = !held.is_empty();
         self.tasks.extend(held);
@@ -371,7 +370,9 @@ impl State {
             }
             // The one on which much depends begins at once.
             let (again, others): (Vec<_>, Vec<_>) = alone.into_iter().partition(|task| task.again.is_some());
-            again.into_iter().for_each(|task| self.tasks.push_front(task));
+            for task in again {
+                self.tasks.push_front(task);
+            }
             self.tasks.extend(others);
             return;
         }

@@ -1,6 +1,6 @@
 //! `check`: plays a suite against a program, records what happens, and judges the recording.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use sidecert_proto::budget::Budget;
-use sidecert_proto::contract::Side;
+use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::digest::Digest;
 use sidecert_proto::json::{Kind, Tape};
 use sidecert_proto::run::{self, Run};
@@ -60,6 +60,7 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
     let folder = Folder::of(args.target.record.as_deref())?;
     let none = BTreeSet::new();
     let contract = contract::of(suite, args.contract.file.as_deref())?;
+    provocable(&provocations, &contract, args.provoke.as_deref())?;
     let workspace_text = workspace.to_string_lossy().into_owned();
     let setting = Setting {
         contract: &contract,
@@ -190,6 +191,27 @@ fn watch(args: &CheckArgs, scripts: usize) -> Option<Box<dyn Watch>> {
     progress.map(|progress| Box::new(progress) as Box<dyn Watch>)
 }
 
+/// Whether every provocation names a point that the contract has: our own frames are held to it.
+fn provocable(
+    provocations: &BTreeMap<String, String>,
+    contract: &Contract,
+    file: Option<&Path>,
+) -> Result<(), Fault> {
+    for (name, frame) in provocations {
+        let tape = Tape::scan(frame.as_bytes()).ok();
+        let event = tape.as_ref().and_then(|tape| tape.root().get("event")).and_then(|event| event.as_str());
+        if let Some(event) = event
+            && !contract.events.iter().any(|known| *known == event)
+        {
+            let hint = select::did_you_mean(&event, contract.events.iter().map(String::as_str));
+            let file = file.map(|file| format!(" {}", file.display())).unwrap_or_default();
+            let says = format!("{name}: {event:?} is no event of this protocol{hint}");
+            return Err(Fault::usage(format!("--provoke{file}: {says}")));
+        }
+    }
+    Ok(())
+}
+
 /// The manifest as text, if it is one JSON object.
 fn manifest(path: &Path) -> Result<String, Fault> {
     let fault = |says: String| Fault::usage(format!("--manifest {}: {says}", path.display()));
@@ -197,7 +219,7 @@ fn manifest(path: &Path) -> Result<String, Fault> {
     let text = String::from_utf8(text).map_err(|_| fault("it is not UTF-8".to_owned()))?;
     let object = match Tape::scan(text.as_bytes()) {
         Ok(tape) => (tape.root().kind() == Kind::Object).then(|| tape.root().raw().to_owned()),
-        Err(bad) => return Err(fault(format!("byte {}: {bad}", bad.at))),
+        Err(bad) => return Err(fault(format!("no JSON: {bad}"))),
     };
     object.ok_or_else(|| fault("it is no JSON object".to_owned()))
 }

@@ -72,6 +72,11 @@ fn find(suites: &[&'static Suite], word: &str) -> Result<&'static Requirement, F
     if let Some(row) = rows.iter().find(|row| row.id == word) {
         return Ok(row);
     }
+    if word.is_empty() {
+        return Err(Fault::usage(
+            "an empty word names no requirement; `sidecert list requirements` shows all",
+        ));
+    }
     let end = format!("/{word}");
     let mut found: Vec<_> = rows.iter().copied().filter(|row| row.id.ends_with(&end)).collect();
     if found.is_empty() {

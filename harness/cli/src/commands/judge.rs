@@ -99,39 +99,76 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Judges the recordings that are what was recorded. One that was changed is no evidence, for or against anybody;
+    /// one that is cut off is, as far as it goes.
     fn judged(&self, judging: &Judging, guest: Guest) -> Result<Judged, Fault> {
+        let (judged, differ) = self.judged_without(&BTreeSet::new(), judging, guest)?;
+        let has_an_end = |process: &usize| judged.processes.get(*process).is_some_and(|it| it.end.is_some());
+        let changed: BTreeSet<usize> = differ.iter().copied().filter(has_an_end).collect();
+        let mut judged =
+            if changed.is_empty() { judged } else { self.judged_without(&changed, judging, guest)?.0 };
+        judged.faults.retain(|fault| !changed.contains(&fault.process));
+        for process in differ {
+            let says = if changed.contains(&process) {
+                "it is not what was recorded (its SHA-256 is another), so nothing in it counts"
+            } else {
+                "it is not what was recorded: its SHA-256 is another"
+            };
+            judged.faults.push(RecordingFault { process, line: 0, says: says.to_owned() });
+        }
+        Ok(judged)
+    }
+
+    /// Judges all recordings but some; and which of them are not what was recorded.
+    fn judged_without(
+        &self,
+        changed: &BTreeSet<usize>,
+        judging: &Judging,
+        guest: Guest,
+    ) -> Result<(Judged, BTreeSet<usize>), Fault> {
         let judge = Judge::new(self.suite, Side::Guest, judging.profile.into(), self.setting, self.selected);
         let mut judge = if self.source.is_foreign() { judge.foreign() } else { judge };
-        let mut chunk = vec![0; CHUNK_BYTES];
-        let mut faults = Vec::new();
+        let (mut differ, mut faults) = (BTreeSet::new(), Vec::new());
         for (process, recording) in self.source.recordings(self.run).into_iter().enumerate() {
             judge.begin(recording.name);
-            let mut digest = Digest::default();
-            let mut file = self.open(&recording, guest)?;
-            loop {
-                match file.read(&mut chunk) {
-                    Ok(0) => break,
-                    Ok(read) => {
-                        digest.update(&chunk[..read]);
-                        judge.read(&chunk[..read]);
-                    }
-                    Err(error) => match recording::log_fault(&error) {
-                        Some(LogFault { line, says, all: false }) => {
-                            faults.push(RecordingFault { process, line: *line, says: says.clone() });
-                            break;
-                        }
-                        _ => return Err(unreadable(&recording, &error)),
-                    },
-                }
+            if changed.contains(&process) {
+                continue;
             }
-            if recording.sha256.is_some_and(|sha256| digest.finish() != sha256) {
-                let says = "it is not what was recorded: its SHA-256 is another".to_owned();
-                faults.push(RecordingFault { process, line: 0, says });
+            let (sha256, fault) = self.read(&recording, &mut judge, guest)?;
+            if recording.sha256.is_some_and(|known| known != sha256) {
+                differ.insert(process);
             }
+            let fault = fault.map(|LogFault { line, says, .. }| RecordingFault { process, line, says });
+            faults.extend(fault);
         }
         let mut judged = judge.finish();
         judged.faults.extend(faults);
-        Ok(judged)
+        Ok((judged, differ))
+    }
+
+    /// Reads one recording: its SHA-256, and why a log could not be read on.
+    fn read(
+        &self,
+        recording: &Recorded<'_>,
+        judge: &mut Judge<'_>,
+        guest: Guest,
+    ) -> Result<(String, Option<LogFault>), Fault> {
+        let mut file = self.open(recording, guest)?;
+        let mut digest = Digest::default();
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) => return Ok((digest.finish(), None)),
+                Ok(read) => {
+                    digest.update(&chunk[..read]);
+                    judge.read(&chunk[..read]);
+                }
+                Err(error) => match recording::log_fault(&error) {
+                    Some(fault) if !fault.all => return Ok((digest.finish(), Some(fault.clone()))),
+                    _ => return Err(unreadable(recording, &error)),
+                },
+            }
+        }
     }
 
     fn open(&self, recording: &Recorded<'_>, guest: Guest) -> Result<Box<dyn Read + '_>, Fault> {

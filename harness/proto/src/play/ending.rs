@@ -16,12 +16,15 @@ impl Play<'_> {
         }
         match self.waiting.take() {
             Some(Waiting { what: What::Fence { or_end: false, .. }, .. }) => {
-                self.cut_when_gone("before it answered a fence".to_owned(), now);
+                let earlier =
+                    self.unanswered(None).map(|earlier| format!(", or {earlier}")).unwrap_or_default();
+                self.cut_when_gone(format!("before it answered a fence{earlier}"), now);
             }
             Some(Waiting { what: What::Frame(_), label, .. }) => {
+                let earlier = self.unanswered(label.as_deref()).map(|earlier| format!(", or {earlier}"));
                 let what =
                     label.map_or_else(|| "a frame that was awaited".to_owned(), |label| format!("{label:?}"));
-                self.cut_when_gone(format!("before it answered {what}"), now);
+                self.cut_when_gone(format!("before it answered {what}{}", earlier.unwrap_or_default()), now);
             }
             Some(Waiting { what: What::Fence { .. } | What::Silence { .. }, .. }) | None => {}
             other => self.waiting = other,
@@ -177,7 +180,11 @@ impl Play<'_> {
                 }
             }
             What::Frame(_) | What::Fence { .. } => {
+                let label = waiting.label.clone();
                 let mut cause = self.timeout_cause();
+                if let Some(earlier) = self.unanswered(label.as_deref()) {
+                    cause = format!("{cause}, nor to {earlier}");
+                }
                 self.missing();
                 let unread = self.link.offered - self.link.accepted;
                 if unread > 0 {
@@ -189,6 +196,15 @@ impl Play<'_> {
                 self.cut(cause, now);
             }
         }
+    }
+
+    /// The oldest request that has no answer and was asked before what is awaited: that is where to look.
+    fn unanswered(&self, label: Option<&str>) -> Option<String> {
+        let script = self.script.as_ref()?;
+        let awaited = label.and_then(|label| script.ids.get(label)).copied();
+        let (id, method) =
+            script.due.first().filter(|(id, _)| awaited.is_none_or(|awaited| *id < awaited))?;
+        Some(format!("request {id} ({method}) before it"))
     }
 
     /// Remembers the first answer that did not come. What has waited longest is what the others wait behind.

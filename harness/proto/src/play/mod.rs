@@ -513,7 +513,7 @@ impl<'a> Play<'a> {
         let (wait, within, in_doubt) = match within {
             Within::Start => {
                 let start = if self.link.any_byte { self.budget.start } else { self.budget.first_byte };
-                (Wait::Start, start.min(self.budget.wait_most), None)
+                (Wait::Start, start, None)
             }
             Within::Answer | Within::Millis(_) | Within::Silence => {
                 let (patience, in_doubt) = self.patience(None);

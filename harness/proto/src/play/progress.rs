@@ -71,6 +71,11 @@ impl Due {
         self.asked.values().fold(0, |all, asked| all.saturating_add(asked.allowed))
     }
 
+    /// The oldest request that must be answered and is not: its id and its method.
+    pub(super) fn first(&self) -> Option<(i64, &str)> {
+        self.asked.first_key_value().map(|(id, asked)| (*id, asked.method.as_str()))
+    }
+
     /// The methods of the requests that must be answered and are not, the oldest first.
     pub(super) fn methods(&self) -> impl Iterator<Item = &str> {
         self.asked.values().map(|asked| asked.method.as_str())
