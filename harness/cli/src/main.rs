@@ -69,6 +69,7 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
         Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
             commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())
         }
+        Command::Contract { what } => commands::contract::run(&what),
         Command::Explain(args) => commands::explain::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),
