@@ -17,9 +17,18 @@ pub const SCHEMA: &str = include_str!("../schema/report-1.schema.json");
 
 /// Writes a report.
 pub fn render(report: &Report) -> String {
+    written(report)
+}
+
+/// Writes another document in the same manner.
+pub fn render_value(value: &serde_json::Value) -> String {
+    written(value)
+}
+
+fn written(document: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, SafeFormatter::default());
-    report.serialize(&mut serializer).expect("a report has only string keys and is written to memory");
+    document.serialize(&mut serializer).expect("it has only string keys and is written to memory");
     bytes.push(b'\n');
     String::from_utf8(bytes).expect("serde_json writes UTF-8")
 }

@@ -4,6 +4,7 @@
 //! libFuzzer is stored in `fuzz/regressions/<property>/`, and from then on every `cargo test` checks it.
 
 mod chunking;
+mod contracts;
 mod draw;
 mod encoding;
 mod flaws;
@@ -13,6 +14,7 @@ mod scripts;
 mod stage;
 
 pub use chunking::{Cut, chunking, lines_of, unlike};
+pub use contracts::contracts;
 pub use encoding::encoding;
 pub use flaws::flaws;
 pub use json::json;
@@ -36,6 +38,11 @@ pub static ALL: &[Property] = &[
         name: "chunking",
         says: "How a stream is cut into chunks does not change its lines, its tail, or where it stops.",
         check: chunking,
+    },
+    Property {
+        name: "contracts",
+        says: "A contract is read or refused with a reason, and two of them differ exactly where there is a change.",
+        check: contracts,
     },
     Property {
         name: "encoding",

@@ -40,6 +40,12 @@ fn chunking_holds_of_random_bytes() {
 }
 
 #[test]
+fn contracts_holds_of_random_bytes() {
+    // Each of these reads a dozen contracts.
+    on_random_bytes("contracts", CASES / 4);
+}
+
+#[test]
 fn encoding_holds_of_random_bytes() {
     on_random_bytes("encoding", CASES);
 }

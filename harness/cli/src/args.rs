@@ -12,6 +12,7 @@ use sidecert_cases::SUITES;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::verdict::Profile;
 
+use crate::contract::Source;
 use crate::exit;
 use crate::select::did_you_mean;
 
@@ -49,6 +50,11 @@ pub(crate) enum Command {
     Mock {
         #[command(subcommand)]
         side: MockSide,
+    },
+    /// Look at a protocol's contract, check one, or say what changed between two: for the CI of a protocol.
+    Contract {
+        #[command(subcommand)]
+        what: ContractCommand,
     },
     /// Explain one requirement: what it asks and why, how it is checked, what keeps it and what breaks it.
     Explain(ExplainArgs),
@@ -325,6 +331,67 @@ pub(crate) enum MockSide {
         #[arg(long, value_name = "NAME")]
         flaw: Option<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ContractCommand {
+    /// Print a contract in canonical form, or for people.
+    #[command(after_help = exit::CONTRACT_TABLE)]
+    Show {
+        /// Which: a suite, a file of the published form, or - for standard input.
+        #[arg(value_name = "WHAT")]
+        what: Source,
+        /// How to write it.
+        #[arg(long, value_enum, default_value_t = ShowFormat::Canonical)]
+        format: ShowFormat,
+        /// When to use colours.
+        #[arg(long, value_enum, default_value_t = Color::Auto)]
+        color: Color,
+    },
+    /// Print the SHA-256 of a JSON file's canonical form: compact, names sorted, UTF-8, no final line feed.
+    #[command(after_help = exit::CONTRACT_TABLE)]
+    Hash {
+        /// Of which: any JSON file, a suite, or - for standard input.
+        #[arg(value_name = "FILE")]
+        what: Source,
+    },
+    /// Say everything that is wrong with a contract file, one line each.
+    #[command(after_help = exit::CONTRACT_TABLE)]
+    Check {
+        /// Which: a file, or - for standard input.
+        #[arg(value_name = "FILE")]
+        what: Source,
+    },
+    /// Say what changed between two contracts, and what breaks peers that know only one of them.
+    #[command(after_help = exit::CONTRACT_TABLE)]
+    Diff(ContractDiffArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ContractDiffArgs {
+    /// The older one: a suite, a file, or - for standard input.
+    #[arg(value_name = "OLD")]
+    pub(crate) old: Source,
+    /// The newer one.
+    #[arg(value_name = "NEW")]
+    pub(crate) new: Source,
+    /// Exit with 1 for what breaks even if the two are of different major versions, between which it may.
+    #[arg(long)]
+    pub(crate) same_major: bool,
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    pub(crate) format: ListFormat,
+    /// When to use colours.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// JSON, compact, names sorted: what the hash is of.
+    Canonical,
+    /// What is in it, for people.
+    Table,
 }
 
 #[derive(Debug, Args)]

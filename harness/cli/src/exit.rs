@@ -32,6 +32,15 @@ Exit codes:
    70  a fault of sidecert itself
   130  interrupted; a partial report was written";
 
+/// The exit codes of `contract`.
+pub(crate) const CONTRACT_TABLE: &str = "\
+Exit codes:
+    0  it is done: nothing is wrong with the contract, nothing breaks
+    1  check: something is wrong with it; diff: something breaks within a major version
+    2  the command line is wrong, or a file that it names: not there, no JSON, no contract
+    5  standard output could not be written
+   70  a fault of sidecert itself";
+
 /// What stopped a command.
 #[derive(Debug)]
 pub(crate) struct Fault {

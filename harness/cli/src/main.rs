@@ -77,6 +77,7 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
             commands::replay::run(&args, &listening)
         }
         Command::Script { what: ScriptCommand::From(args) } => commands::script::from(&args),
+        Command::Contract { what } => commands::contract::run(&what),
         Command::Explain(args) => commands::explain::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),

@@ -42,8 +42,17 @@ pub(crate) fn write_private_file(path: &Path, text: &str) -> Result<(), Fault> {
 
 /// Reads a file that the user names, up to [`FILE_BYTES_MAX`]: a wrong name may be a device that never ends.
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    read(fs::File::open(path)?)
+}
+
+/// Reads standard input to its end, up to [`FILE_BYTES_MAX`].
+pub(crate) fn read_stdin() -> io::Result<Vec<u8>> {
+    read(io::stdin().lock())
+}
+
+fn read(from: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    from.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(io::Error::other(format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20)));
     }

@@ -95,6 +95,9 @@ fn every_option_and_command_that_they_name_is_there() {
     for side in ["check", "mock", "init"] {
         known += &out(&[side, "guest", "--help"]);
     }
+    for what in ["show", "hash", "check", "diff"] {
+        known += &out(&["contract", what, "--help"]);
+    }
     let known: BTreeSet<&str> = known.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
     for name in READMES {
         let text = text(name);

@@ -4,6 +4,7 @@
 //! A contract is refused where it is read or not at all: what [`Contract::read`] accepts compiles, refers to nothing
 //! outside itself, and is not recursive, so that validating a value goes no deeper than the contract.
 
+pub mod diff;
 mod read;
 
 use crate::digest;
@@ -123,9 +124,26 @@ pub struct ContractFault {
     pub says: String,
 }
 
+/// Everything that is wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractFaults {
+    /// What is wrong, in the order of the text; at least one.
+    pub faults: Vec<ContractFault>,
+    /// How many more there are, where there are too many to tell.
+    pub more: u64,
+}
+
 impl Contract {
-    /// Reads a document of the published form.
+    /// Reads a document of the published form. What is wrong with another is the first thing in its text.
     pub fn read(text: &[u8]) -> Result<Contract, ContractFault> {
+        Contract::examine(text).map_err(|wrong| {
+            let unknown = || ContractFault { pointer: String::new(), says: "it is no contract".to_owned() };
+            wrong.faults.into_iter().next().unwrap_or_else(unknown)
+        })
+    }
+
+    /// Reads a document of the published form, or says everything that is wrong with it.
+    pub fn examine(text: &[u8]) -> Result<Contract, ContractFaults> {
         read::read(text)
     }
 
@@ -186,7 +204,8 @@ impl Contract {
         &self.document
     }
 
-    /// SHA-256, in lowercase hexadecimal, of the document's canonical form: compact, names sorted.
+    /// SHA-256, in lowercase hexadecimal, of the document's canonical form: compact, names sorted. That of the text
+    /// itself is the same ([`published`](crate::json::Node::published)) where all numbers are written as plain as can be.
     pub fn hash(&self) -> String {
         digest::sha256(self.document.to_string().as_bytes())
     }
@@ -204,6 +223,12 @@ impl Contract {
 
     fn member(&self, definition: &str, member: &str) -> Option<&Value> {
         self.definitions.document.get("$defs")?.get(definition)?.get("properties")?.get(member)
+    }
+}
+
+impl From<ContractFault> for ContractFaults {
+    fn from(fault: ContractFault) -> Self {
+        Self { faults: vec![fault], more: 0 }
     }
 }
 

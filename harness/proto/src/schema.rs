@@ -168,7 +168,7 @@ fn bounded(text: &str) -> String {
 }
 
 /// At most `max` characters of `text`, the last an ellipsis if some are gone.
-fn cut(text: &str, max: usize) -> String {
+pub(crate) fn cut(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some(_) => text.chars().take(max - 1).chain(['…']).collect(),

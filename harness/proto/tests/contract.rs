@@ -202,6 +202,7 @@ fn says_what_is_wrong_and_where() {
         ("/$defs/Word/additionalProperties", json!(1), "/$defs/Word/additionalProperties", "number instead of object"),
         ("/$defs/Word/properties", json!([]), "/$defs/Word/properties", "array instead of object"),
         ("/$defs/Word/pattern", json!("(a+)+"), "/$defs/Word/pattern", "contracts do not use the keyword \"pattern\""),
+        ("/$defs/Word/type", json!("word"), "/$defs/Word/type", "\"word\" is no type"),
         ("/$defs/Word/type", json!(["string"]), "/$defs/Word/type", "array instead of string"),
         ("/$defs/Word/required", json!(["a", "a"]), "/$defs/Word/required/1", "the name stands twice"),
         ("/$defs/Word/enum", json!("a"), "/$defs/Word/enum", "string instead of array"),
@@ -212,9 +213,41 @@ fn says_what_is_wrong_and_where() {
         let fault = read(&with(place, value.clone())).unwrap_err();
         assert_eq!((fault.pointer.as_str(), fault.says.as_str()), (pointer, says), "{place} {value}");
     }
-    // What only the compiler knows.
-    let fault = read(&with("/$defs/Word/type", json!("word"))).unwrap_err();
-    assert_eq!(fault.pointer, "/$defs");
+}
+
+#[test]
+fn says_everything_that_is_wrong_in_the_order_of_the_text() {
+    let text = r##"{
+        "protocolID": 7, "protocolMajor": 0,
+        "methods": {
+            "a": 1,
+            "b": {"class": null, "direction": "up", "notification": 1, "params": {"$ref": "#/$defs/No"}, "result": 2}
+        },
+        "limits": {"x": -1, "y": 1, "z": "3"},
+        "interceptEvents": ["e", 5, "e"],
+        "errors": [true, {"reason": "r", "jsonRpcCode": "c"}, {"reason": "r", "jsonRpcCode": 1, "retryable": true}],
+        "$defs": {"A": {"type": "word", "items": 3, "required": [1, "a", "a"], "pattern": "."}, "B.": {"$ref": "A"}}
+    }"##;
+    let wrong = Contract::examine(text.as_bytes()).unwrap_err();
+    let pointers: Vec<&str> = wrong.faults.iter().map(|fault| fault.pointer.as_str()).collect();
+    #[rustfmt::skip]
+    assert_eq!(
+        pointers,
+        [
+            "/protocolID", "/protocolMajor", "/methods/a", "/methods/b/class", "/methods/b/direction",
+            "/methods/b/notification", "/methods/b/params/$ref", "/methods/b/result", "/limits/x", "/limits/z",
+            "/interceptEvents/1", "/interceptEvents/2", "/errors/0", "/errors/1", "/errors/1/jsonRpcCode",
+            "/errors/2/reason", "/$defs/A/type", "/$defs/A/items", "/$defs/A/required/0", "/$defs/A/required/2",
+            "/$defs/A/pattern", "/$defs/B.", "/$defs/B./$ref",
+        ],
+        "{wrong:#?}"
+    );
+    // Without definitions no reference can be told wrong; the rest is said all the same.
+    let wrong = Contract::examine(without("/$defs").to_string().as_bytes()).unwrap_err();
+    assert_eq!((wrong.faults.len(), wrong.more), (1, 0), "{wrong:?}");
+    let many = with("/interceptEvents", vec![json!(1); 100_000].into());
+    let wrong = Contract::examine(many.to_string().as_bytes()).unwrap_err();
+    assert_eq!((wrong.faults.len(), wrong.more), (200, 99_800));
 }
 
 #[test]
@@ -229,9 +262,15 @@ fn refuses_texts_that_no_value_can_hold() {
             text.replace("\"frameBytes\":100", "\"a\":1,\"a\":2"),
             "/limits: member \"a\" stands twice".to_owned(),
         ),
-        (text.replace("\"a word\"", r#""\ud800""#), "/: some string holds half a surrogate pair".to_owned()),
+        (
+            text.replace("\"a word\"", r#""\ud800""#),
+            format!("/$defs/Word/title: half a surrogate pair, at byte {}", text.find("\"a word\"").unwrap()),
+        ),
         (text.replace("\"a word\"", &deep), "/: nested deeper than 32 levels".to_owned()),
-        (text.replace("\"a word\"", "1e999"), "/: some number is beyond 64-bit floats".to_owned()),
+        (
+            text.replace("\"a word\"", "1e999"),
+            "/$defs/Word/title: the number is beyond 64-bit floats".to_owned(),
+        ),
     ];
     for (text, says) in table {
         assert_eq!(Contract::read(text.as_bytes()).unwrap_err().to_string(), says);

@@ -24,6 +24,18 @@ impl Sheet {
         self.0.line(word, Paint::Bold, text);
     }
 
+    /// A heading of what is wrong.
+    pub fn fault(&mut self, word: &str, text: &str) {
+        self.0.gap();
+        self.0.line(word, Paint::Red, text);
+    }
+
+    /// A heading of what deserves attention.
+    pub fn warning(&mut self, word: &str, text: &str) {
+        self.0.gap();
+        self.0.line(word, Paint::Yellow, text);
+    }
+
     /// A paragraph with a label.
     pub fn row(&mut self, label: &str, text: &str) {
         self.0.row(&Row::new(label, text));
@@ -37,6 +49,11 @@ impl Sheet {
     /// A text that is no sentence, broken anywhere and set in.
     pub fn text(&mut self, depth: usize, text: &str) {
         self.0.row(&Row::new("", text).broken(Breaks::Anywhere).indented(2 * depth));
+    }
+
+    /// Such a text with a label, at the bar.
+    pub fn text_with(&mut self, label: &str, text: &str) {
+        self.0.row(&Row::new(label, text).broken(Breaks::Anywhere));
     }
 
     /// A command, in one line however long it is, so that it can be copied.

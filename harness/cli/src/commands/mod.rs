@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod contract;
 pub(crate) mod explain;
 pub(crate) mod init;
 pub(crate) mod judge;

@@ -13,6 +13,7 @@ mod slot;
 mod strings;
 mod validate;
 
+pub use canonical::{Ambiguity, AmbiguityKind};
 pub use fault::{Fault, FaultKind};
 pub use node::{EffectiveMembers, Elements, Kind, Members, Node, Walk};
 pub use slot::Slots;

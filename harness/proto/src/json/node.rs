@@ -2,7 +2,7 @@
 
 use super::number::Decimal;
 use super::slot::{DUPLICATES, ESCAPED, FRACTION_OR_EXPONENT, LONE_SURROGATE, SHADOWED, Slot, SlotKind};
-use super::{Tape, VALUE_DEPTH_MAX, canonical, strings};
+use super::{Ambiguity, Tape, VALUE_DEPTH_MAX, canonical, strings};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -181,13 +181,37 @@ impl<'a> Node<'a> {
 
     /// The one text for all values that [equal](Node::equals) this one: JSON, compact, with sorted names.
     pub fn canonical(self) -> String {
-        canonical::text(self, &[], "")
+        canonical::text(self, canonical::Numbers::ByValue, &[], "")
     }
 
     /// The same with `instead`, a JSON text, in the place of each node of `omitted`, which are nodes of the same tape.
     pub fn canonical_without(self, omitted: &[Self], instead: &str) -> String {
         let places: Vec<usize> = omitted.iter().map(|node| node.offset()).collect();
-        canonical::text(self, &places, instead)
+        canonical::text(self, canonical::Numbers::ByValue, &places, instead)
+    }
+
+    /// The text whose hash names a published document: JSON in UTF-8, compact, names sorted, without a final line feed.
+    ///
+    /// * Names are sorted by their UTF-8 bytes, which is the order of code points; by UTF-16 units, as RFC 8785 sorts
+    ///   them, names beyond U+FFFF would stand before those from U+E000 on.
+    /// * Numbers stay as they were written, so none is rounded: `1.0`, `1` and `1e0` give three texts, and an integer
+    ///   of any length stays whole. What a peer hashes is what was published.
+    /// * Strings are respelt: only `"`, `\` and control characters are escaped, by the short form where there is one.
+    ///   `<`, `>`, `&`, `/`, U+007F, U+2028 and U+2029 stand as they are.
+    /// * A name that stands twice in one object and half a surrogate pair are refused: readers take them in different
+    ///   ways, and UTF-8 cannot say the latter at all.
+    ///
+    /// Any depth will do: nothing here recurses.
+    pub fn published(self) -> Result<String, Ambiguity> {
+        match canonical::ambiguity(self) {
+            Some(ambiguity) => Err(ambiguity),
+            None => Ok(canonical::text(self, canonical::Numbers::AsWritten, &[], "")),
+        }
+    }
+
+    /// The first thing in here that readers take in different ways.
+    pub fn ambiguity(self) -> Option<Ambiguity> {
+        canonical::ambiguity(self)
     }
 
     /// The value that an RFC 6901 pointer leads to from here.
@@ -285,7 +309,12 @@ impl<'a> Node<'a> {
         Names { of: self, at: self.at + 1, left }
     }
 
-    fn other(self, at: u32) -> Node<'a> {
+    /// The cells of this value and all below it, names too, each with where it is.
+    pub(super) fn cells(self) -> impl Iterator<Item = (u32, Slot)> {
+        (self.at..self.slot().next).map(move |at| (at, self.tape.slots.0[at as usize]))
+    }
+
+    pub(super) fn other(self, at: u32) -> Node<'a> {
         Node { tape: self.tape, at }
     }
 
