@@ -3,7 +3,9 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod explain;
+pub(crate) mod findings;
 pub(crate) mod init;
 pub(crate) mod judge;
 pub(crate) mod list;
 pub(crate) mod mock;
+pub(crate) mod tap;
