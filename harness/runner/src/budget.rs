@@ -88,7 +88,7 @@ pub const WRITE_EARLY_BYTES: usize = 8 << 10;
 pub const RECORD_BYTES: usize = 64 << 10;
 
 /// How much of what was overheard waits to be recorded, in bytes. What comes beyond that is relayed and not recorded.
-pub const OVERHEARD_BYTES_MAX: usize = 8 << 20;
+pub const OVERHEARD_BYTES_MAX: usize = 4 << 20;
 
 /// From how much on it is recorded at once, in bytes.
 pub const OVERHEARD_BYTES_SOON: usize = 256 << 10;

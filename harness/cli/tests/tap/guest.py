@@ -93,7 +93,10 @@ def ids():
 
 
 def die():
-    os.kill(os.getpid(), int(sys.argv[2]))
+    number = int(sys.argv[2])
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
     signal.pause()
 
 

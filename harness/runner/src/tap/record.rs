@@ -114,7 +114,7 @@ impl Overheard {
     pub(super) fn bytes(&self, from: Side, bytes: &[u8]) -> bool {
         let t = micros(self.clock.elapsed());
         let mut queue = self.lock();
-        if queue.done.is_some() {
+        if queue.over || queue.done.is_some() {
             return false;
         }
         let before = queue.waiting.size();
@@ -133,10 +133,14 @@ impl Overheard {
         std::mem::take(&mut queue.idle) || soon
     }
 
-    /// Takes in anything else. There are few of these, so there is always room.
+    /// Takes in anything else. There are few of these, so there is always room. Nothing comes after the guest's end.
     pub(super) fn push(&self, from: Side, heard: Heard) {
         let t = micros(self.clock.elapsed());
         let mut queue = self.lock();
+        if queue.over {
+            return;
+        }
+        queue.over = matches!(heard, Heard::Exited(_));
         queue.tell_lost(t, from);
         queue.waiting.heard.push((t, from, heard));
         queue.idle = false;
@@ -151,10 +155,8 @@ impl Overheard {
     /// Ends the recording, and waits for that as long as [`RECORDED_WITHIN`] says.
     pub(super) fn end(&self, exited: Exited) -> Recorded {
         self.push(Side::Guest, Heard::Exited(exited));
-        let mut queue = self.lock();
-        queue.over = true;
-        self.wake();
-        let waited = self.changed.wait_timeout_while(queue, RECORDED_WITHIN, |queue| queue.done.is_none());
+        let waited =
+            self.changed.wait_timeout_while(self.lock(), RECORDED_WITHIN, |queue| queue.done.is_none());
         let (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
         queue.done.unwrap_or(Recorded { whole: false, lost: 0 })
     }
