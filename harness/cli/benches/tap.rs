@@ -55,7 +55,7 @@ fn measure() {
         before
     };
     let bare = || [own.clone(), "bare".into()].to_vec();
-    round_trips([
+    round_trips(&[
         ("direct", with(Vec::new(), &["echo"])),
         ("bare relay", with(bare(), &["echo"])),
         ("tap", with(tap("trips-{pid}"), &["echo"])),
@@ -85,10 +85,10 @@ fn measure() {
 }
 
 /// Round trips one after another, the contestants turn by turn.
-fn round_trips(contestants: [(&str, Vec<OsString>); 3]) {
+fn round_trips(contestants: &[(&str, Vec<OsString>); 3]) {
     let mut best = [[f64::INFINITY; 2]; 3];
     for _ in 0..ROUNDS {
-        for (best, (_, argv)) in best.iter_mut().zip(&contestants) {
+        for (best, (_, argv)) in best.iter_mut().zip(contestants) {
             let mut micros = trips(argv);
             micros.sort_by(f64::total_cmp);
             for (best, place) in best.iter_mut().zip([TRIPS / 2, TRIPS * 99 / 100]) {
@@ -173,7 +173,7 @@ fn drain(child: &mut Child) -> usize {
 fn start(argv: &[OsString], input: Stdio) -> Child {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]).stdin(input).stdout(Stdio::piped()).stderr(Stdio::null());
-    command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", Path::new(&argv[0])))
+    command.spawn().unwrap_or_else(|error| panic!("{}: {error}", Path::new(&argv[0]).display()))
 }
 
 // ---- the other programs ----

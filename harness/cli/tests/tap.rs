@@ -419,8 +419,8 @@ fn a_recording_that_cannot_be_written_is_told_once_and_costs_nothing_else() {
     let there = |path: &Path| fs::write(path, "mine").unwrap();
     let nowhere = |path: &Path| std::os::unix::fs::symlink("nowhere/at/all", path).unwrap();
     let full = |path: &Path| std::os::unix::fs::symlink("/dev/full", path).unwrap();
-    let cases: [(&dyn Fn(&Path), &str); 4] =
-        [(&folder, "exists"), (&there, "exists"), (&nowhere, "exists"), (&full, "No space left")];
+    let cases: [(fn(&Path), &str); 4] =
+        [(folder, "exists"), (there, "exists"), (nowhere, "exists"), (full, "No space left")];
     for (prepare, says) in cases {
         let mut tapped = Tapped::with(&[], &guest(&["echo"]), prepare);
         for _ in 0..20 {

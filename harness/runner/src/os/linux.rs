@@ -140,6 +140,10 @@ pub(crate) fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> 
 
 /// What [`await_bytes`] saw.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is what the kernel says of one end, and any of them may hold"
+)]
 pub(crate) struct Awaited {
     /// There is something to read.
     pub(crate) bytes: bool,
