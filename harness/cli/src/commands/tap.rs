@@ -65,7 +65,7 @@ fn judge(path: &Path, suite: &'static Suite, contract: &Contract, to: Option<&Pa
         Ok(lines) => lines,
         Err(error) => return complain(path, &format!("not judged: {error}")),
     };
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines.iter().fold(String::new(), |text, line| text + line + "\n");
     match to {
         Some(to) => {
             if let Err(fault) = output::write_private_file(to, &text) {
