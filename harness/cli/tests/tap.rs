@@ -23,6 +23,8 @@ use tempfile::TempDir;
 
 /// What nothing here may take.
 const WITHIN: Duration = Duration::from_mins(1);
+/// What is done where a recording is to be.
+type Prepare = fn(&Path);
 /// What a pipe holds, and what a relay does.
 const PIPE_BYTES: usize = 64 << 10;
 
@@ -419,7 +421,7 @@ fn a_recording_that_cannot_be_written_is_told_once_and_costs_nothing_else() {
     let there = |path: &Path| fs::write(path, "mine").unwrap();
     let nowhere = |path: &Path| std::os::unix::fs::symlink("nowhere/at/all", path).unwrap();
     let full = |path: &Path| std::os::unix::fs::symlink("/dev/full", path).unwrap();
-    let cases: [(fn(&Path), &str); 4] =
+    let cases: [(Prepare, &str); 4] =
         [(folder, "exists"), (there, "exists"), (nowhere, "exists"), (full, "No space left")];
     for (prepare, says) in cases {
         let mut tapped = Tapped::with(&[], &guest(&["echo"]), prepare);
