@@ -67,6 +67,7 @@ pub(crate) fn event(draw: &mut Draw<'_>, fill_bytes_max: u64) -> Event<'static> 
             let label = draw.optional(Draw::text).map(Cow::Owned);
             Kind::Wrote { label, parts: draw.several(3, Draw::number) }
         }
+        6 if draw.flag() => Kind::Lost { from, bytes: draw.number() },
         6 => Kind::Broken,
         7 => Kind::Closed { from },
         8 => Kind::Exited(match draw.below(3) {

@@ -46,6 +46,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: ScriptCommand,
     },
+    /// Stand where a guest stands, relay between its host and it, and record what passes.
+    Tap(TapArgs),
     /// Be a conforming program, or a flawed one.
     Mock {
         #[command(subcommand)]
@@ -292,6 +294,31 @@ pub(crate) struct ScriptFromArgs {
     /// Where to write it; by default to standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The exit code is the guest's; what ends it by a signal ends this by the same. 2: the command line is
+wrong. 4: the guest could not be started.")]
+pub(crate) struct TapArgs {
+    /// Record in this file, which must be new: one that is there is never overwritten. `{pid}` in its name stands for the
+    /// process id, for a host that starts its guests more than once. If it cannot be written, all is relayed as well.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: PathBuf,
+    /// Which suite says how long a frame may be, and what --judge judges by; `sidecert list suites` names all.
+    #[arg(long, value_parser = suite)]
+    pub(crate) suite: Option<&'static Suite>,
+    #[command(flatten)]
+    pub(crate) contract: ContractArg,
+    /// When the guest is gone, judge what it and its host did, and say what was wrong, a line each, on standard error.
+    #[arg(long, requires = "suite")]
+    pub(crate) judge: bool,
+    /// Write these lines to a file instead, even if there are none.
+    #[arg(long, value_name = "FILE", requires = "judge")]
+    pub(crate) findings: Option<PathBuf>,
+    /// The guest and its arguments, as they are: no shell reads them.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -216,6 +216,7 @@ impl Reading {
                 format!("all of {} was accepted, in {} parts", named(label.as_deref()), parts.len())
             }
             Kind::Blocked { bytes } => format!("it had not read the last {bytes} bytes"),
+            Kind::Lost { from, bytes } => format!("{bytes} bytes of the {from} were not recorded"),
             Kind::Broken => "it takes no more bytes".to_owned(),
             Kind::Closed { from } => format!("the {from} closed its output"),
             Kind::Exited(how) => format!("the process ended ({})", exited(*how)),

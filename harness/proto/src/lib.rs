@@ -5,6 +5,7 @@
 //! ```text
 //! bytes → wire → json → rpc → exchange → judge → verdict        what is read
 //! script → play ⇄ machine … → transcript                        what is done, and its record
+//! scribe → transcript                                           what passes between two others
 //! requirement, suite, contract                                  what is asked, and of whom
 //! ```
 
@@ -23,6 +24,7 @@ pub mod requirement;
 pub mod rpc;
 pub mod run;
 pub mod schema;
+pub mod scribe;
 pub mod script;
 pub mod sim;
 pub mod suite;

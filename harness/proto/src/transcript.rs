@@ -21,7 +21,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::contract::Side;
-use crate::json::{self, Kind as JsonKind, Node, Tape};
+use crate::json::{self, Kind as JsonKind, Node, Slots, Tape};
 use crate::machine::{Exited, Left, LinkId, Micros};
 use names::side_name;
 
@@ -106,6 +106,14 @@ pub enum Kind<'a> {
     /// When a wait of ours ended in vain, the target had not taken all that we had offered.
     Blocked {
         /// How many bytes it had not taken.
+        bytes: u64,
+    },
+    /// What `from` wrote here was relayed and not recorded: recording could not keep up. A frame that it cuts is part
+    /// of that. Only ever in what was recorded between two others.
+    Lost {
+        /// Whose.
+        from: Side,
+        /// How many bytes.
         bytes: u64,
     },
     /// The target takes no more bytes from us.
@@ -227,12 +235,26 @@ pub enum Payload<'a> {
 impl<'a> Payload<'a> {
     /// The form for these bytes.
     pub fn of(bytes: &'a [u8]) -> Self {
+        Self::of_in(bytes, &mut Slots::default())
+    }
+
+    /// [`Self::of`], in memory that is kept for the next one.
+    pub fn of_in(bytes: &'a [u8], spare: &mut Slots) -> Self {
         let white = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_whitespace);
         // A line feed is legal inside of JSON, but a line of a transcript has only one, at its end.
         let verbatim =
             !white(bytes.first()) && !white(bytes.last()) && memchr::memchr(b'\n', bytes).is_none();
+        if verbatim {
+            match Tape::scan_in(bytes, std::mem::take(spare)) {
+                Ok(tape) => {
+                    let text = tape.text();
+                    *spare = tape.into_spare();
+                    return Self::Json(Cow::Borrowed(text));
+                }
+                Err((_, slots)) => *spare = slots,
+            }
+        }
         match std::str::from_utf8(bytes) {
-            Ok(text) if verbatim && Tape::scan(bytes).is_ok() => Self::Json(Cow::Borrowed(text)),
             Ok(text) => Self::Text(Cow::Borrowed(text)),
             Err(_) => Self::Bytes(Cow::Borrowed(bytes)),
         }
@@ -450,6 +472,9 @@ fn write_kind(out: &mut Vec<u8>, kind: &Kind<'_>) {
         Kind::Blocked { bytes } => {
             object.number("bytes", *bytes);
         }
+        Kind::Lost { from, bytes } => {
+            object.text("from", side_name(*from)).number("bytes", *bytes);
+        }
         Kind::Begin { script } => {
             object.text("name", script).text("phase", "begin");
         }
@@ -649,6 +674,7 @@ fn read_kind(root: Node<'_>) -> Result<Option<Kind<'static>>, Fault> {
                 .map_or_else(Vec::new, |parts| parts.elements().filter_map(|part| part.as_u64()).collect()),
         },
         "blocked" => Kind::Blocked { bytes: number_of(body, "bytes")? },
+        "lost" => Kind::Lost { from: side_of(body)?, bytes: number_of(body, "bytes")? },
         "broken" => Kind::Broken,
         "killed" => Kind::Killed,
         "closed" => Kind::Closed { from: side_of(body)? },

@@ -47,7 +47,7 @@ fn the_sample_has_every_kind_of_event() {
         .collect();
     let expected = [
         "Begin", "Blocked", "Broken", "Bytes", "Closed", "Ended", "Exited", "Fill", "Json", "Killed", "Left",
-        "Oversize", "Starved", "Stderr", "Tail", "Text", "TimedOut", "Unknown", "Waited", "Wrote",
+        "Lost", "Oversize", "Starved", "Stderr", "Tail", "Text", "TimedOut", "Unknown", "Waited", "Wrote",
     ];
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
 }

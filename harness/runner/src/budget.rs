@@ -53,6 +53,15 @@ pub const IDLE_MOST: usize = 4;
 /// nothing wakes the writer of a pipe that is not full.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
+/// From looking at what was overheard until it is looked at again: what is recorded in one go disturbs nobody.
+pub const LISTEN_EVERY: Duration = Duration::from_millis(20);
+
+/// From the end of a guest that is listened to until its recording is given up: a disk that is stuck holds nobody up.
+pub const RECORDED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How often a full disk is tried again.
+pub const RETRY_EVERY: Duration = Duration::from_secs(1);
+
 const _: () = assert!(LAUNCHER_WITHIN.as_millis() > KILL_WITHIN.as_millis());
 const _: () = assert!(EXITED_GRACE.as_millis() > SETTLE_WITHIN.as_millis());
 
@@ -67,6 +76,9 @@ pub const WAITS: &[(&str, Duration)] = &[
     ("reap", REAP_EVERY),
     ("idle", IDLE_AFTER),
     ("look-again", LOOK_AGAIN),
+    ("listen", LISTEN_EVERY),
+    ("recorded", RECORDED_WITHIN),
+    ("retry", RETRY_EVERY),
 ];
 
 /// After how much a machine that goes on writing is written for already, in bytes.
@@ -74,3 +86,12 @@ pub const WRITE_EARLY_BYTES: usize = 8 << 10;
 
 /// How much of a transcript is gathered before it is written, in bytes.
 pub const RECORD_BYTES: usize = 64 << 10;
+
+/// How much of what was overheard waits to be recorded, in bytes. What comes beyond that is relayed and not recorded.
+pub const OVERHEARD_BYTES_MAX: usize = 4 << 20;
+
+/// From how much on it is recorded at once, in bytes.
+pub const OVERHEARD_BYTES_SOON: usize = 256 << 10;
+
+/// What each thing that was overheard counts for in that, beside its bytes.
+pub const OVERHEARD_EACH_BYTES: usize = 64;

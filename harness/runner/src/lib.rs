@@ -36,6 +36,7 @@ mod os;
 pub mod process;
 pub mod record;
 pub mod stop;
+pub mod tap;
 
 pub use drive::{DriveFault, Ended, How, drive, drive_here};
 pub use links::Links;

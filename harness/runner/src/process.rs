@@ -90,7 +90,10 @@ impl Process {
                 tree.control.set_nonblocking(true).map_err(ours)?;
                 Ok(Self { stdin, stdout, stderr, tree })
             }
-            Report::Failed(errno) => Err(SpawnFault::of(program, spawn, io::Error::from_raw_os_error(errno))),
+            Report::Failed(errno) => {
+                let error = io::Error::from_raw_os_error(errno);
+                Err(SpawnFault::of(program, spawn.cwd.as_deref(), &spawn.env, error))
+            }
             _ => Err(ours(io::ErrorKind::InvalidData.into())),
         }
     }
@@ -167,9 +170,14 @@ pub enum SpawnFault {
 
 impl SpawnFault {
     /// The kernel gives a number; what a person can do about it depends on what is there.
-    fn of(program: &OsStr, spawn: &Spawn, error: io::Error) -> Self {
-        let folder = spawn.cwd.as_deref().unwrap_or(Path::new("."));
-        let Some(path) = find(program, folder, &spawn.env) else {
+    pub(crate) fn of(
+        program: &OsStr,
+        cwd: Option<&Path>,
+        env: &[(OsString, OsString)],
+        error: io::Error,
+    ) -> Self {
+        let folder = cwd.unwrap_or(Path::new("."));
+        let Some(path) = find(program, folder, env) else {
             let here = folder.join(program);
             return match error.kind() {
                 _ if here.is_dir() => Self::IsDirectory { path: program.into() },

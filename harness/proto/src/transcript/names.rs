@@ -47,6 +47,7 @@ impl Kind<'_> {
             Self::Tail { .. } => "tail",
             Self::Wrote { .. } => "wrote",
             Self::Blocked { .. } => "blocked",
+            Self::Lost { .. } => "lost",
             Self::Broken => "broken",
             Self::Closed { .. } => "closed",
             Self::Exited(_) => "exited",

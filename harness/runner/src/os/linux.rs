@@ -8,7 +8,10 @@ use std::{
     fs,
     io::{self, IoSlice, IoSliceMut, PipeReader, PipeWriter, Read as _},
     mem::MaybeUninit,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::process::ExitStatusExt as _,
+    },
     process::Child,
     time::{Duration, Instant},
 };
@@ -23,7 +26,7 @@ use rustix::{
         RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
         SendFlags, Shutdown,
     },
-    process::{PidfdFlags, Signal, WaitOptions},
+    process::{DumpableBehavior, PidfdFlags, Signal, WaitOptions},
 };
 use sidecert_proto::machine::Exited;
 
@@ -71,6 +74,20 @@ pub(crate) fn take_stdout() -> io::Result<OwnedFd> {
     Ok(taken)
 }
 
+/// Takes over our standard input as it is, for blocking reads; descriptor 0 is `/dev/null` from then on.
+pub(crate) fn keep_stdin() -> io::Result<OwnedFd> {
+    let kept = io::stdin().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(null()?)?;
+    Ok(kept)
+}
+
+/// Takes over our standard output likewise.
+pub(crate) fn keep_stdout() -> io::Result<OwnedFd> {
+    let kept = io::stdout().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdout(null()?)?;
+    Ok(kept)
+}
+
 /// Sends descriptors and returns: a socket holds them until they are received, or drops them with itself.
 pub(crate) fn send_descriptors(socket: impl AsFd, sent: &[BorrowedFd<'_>; 3]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
@@ -103,6 +120,66 @@ pub(crate) fn read(from: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
 /// Writes once. A closed other end is an error and no signal: the standard library ignores SIGPIPE for us.
 pub(crate) fn write(to: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::write(to, bytes)?)
+}
+
+/// Writes all, however the descriptor was left by who gave it to us: it may be one that does not block.
+pub(crate) fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(to, bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                // Whatever comes of it, the next write tells.
+                let _ = poll(&mut [PollFd::from_borrowed_fd(to, PollFlags::OUT)], None);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// What [`await_bytes`] saw.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is what the kernel says of one end, and any of them may hold"
+)]
+pub(crate) struct Awaited {
+    /// There is something to read.
+    pub(crate) bytes: bool,
+    /// Nobody will write any more.
+    pub(crate) closed: bool,
+    /// Nobody will read any more.
+    pub(crate) broken: bool,
+    /// The process has ended.
+    pub(crate) ended: bool,
+}
+
+/// Waits until there is something to read, or nobody to write to, or the process has ended.
+pub(crate) fn await_bytes(
+    from: BorrowedFd<'_>,
+    to: BorrowedFd<'_>,
+    ended: Option<BorrowedFd<'_>>,
+) -> Awaited {
+    let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+    let mut polled = [
+        PollFd::from_borrowed_fd(from, PollFlags::IN),
+        PollFd::from_borrowed_fd(to, PollFlags::empty()),
+        // Without a process, a second look at the same.
+        PollFd::from_borrowed_fd(
+            ended.unwrap_or(to),
+            if ended.is_some() { PollFlags::IN } else { PollFlags::empty() },
+        ),
+    ];
+    let watched = if ended.is_some() { 3 } else { 2 };
+    while let Err(Errno::INTR) = poll(&mut polled[..watched], None) {}
+    let [from, to, process] = polled.map(|fd| fd.revents());
+    Awaited {
+        bytes: from.contains(PollFlags::IN),
+        closed: from.intersects(gone),
+        broken: to.intersects(gone),
+        ended: watched == 3 && !process.is_empty(),
+    }
 }
 
 /// Lets the other end see that no more comes, also where our reading end is the same socket.
@@ -172,6 +249,11 @@ pub(crate) fn may_execute(path: &std::path::Path) -> bool {
     rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
+/// Makes us end without a core file, whatever ends us.
+pub(crate) fn forbid_core_file() {
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
 // Other processes.
 
 /// The id of a process that was started here.
@@ -194,6 +276,25 @@ pub(crate) fn kill_group(leader: Pid) {
 pub(crate) fn send_signal(to: Pid, signal: i32) {
     if let Some(signal) = Signal::from_named_raw(signal) {
         let _ = rustix::process::kill_process(to, signal);
+    }
+}
+
+/// Sends a signal to the process that [`watch`] gave this for, and never to one that has its id by now.
+pub(crate) fn send_signal_through(to: &OwnedFd, signal: i32) {
+    if let Some(signal) = Signal::from_named_raw(signal) {
+        let _ = rustix::process::pidfd_send_signal(to, signal);
+    }
+}
+
+/// Waits for the end of a process that was started here.
+pub(crate) fn wait(child: &mut Child) -> Exited {
+    match child.wait() {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => Exited::Code(code),
+            (_, Some(signal)) => Exited::Signal(signal),
+            _ => Exited::Unknown,
+        },
+        Err(_) => Exited::Unknown,
     }
 }
 
