@@ -326,4 +326,74 @@ impl<'c> Merge<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcript::{self, Record};
+
+    const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}}"#;
+    const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    const TELL: &str = r#"{"jsonrpc":"2.0","method":"n"}"#;
+
+    fn sides(transcript: &[u8]) -> Vec<Side> {
+        let lines = transcript.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines
+            .filter_map(|line| match transcript::read(line).unwrap() {
+                Record::Event(Event { kind: Kind::Frame(frame), .. }) => Some(frame.from),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn merged(guest: Guest, of_host: &[&str], of_guest: &[&str]) -> Vec<Side> {
+        let contract = crate::reasonix::contract::v1();
+        let mut merge = Merge { made: made(contract), guest, host: Way::default(), of_guest: Way::default() };
+        let (mut host, mut guest) = (of_host.iter(), of_guest.iter());
+        while let Some(side) = merge.wants() {
+            let next = if side == Side::Host { host.next() } else { guest.next() };
+            merge.take(side, next.map(|line| line.as_bytes())).unwrap();
+        }
+        sides(merge.transcript())
+    }
+
+    fn made(contract: &Contract) -> Made<'_> {
+        Made {
+            contract,
+            declared_by: crate::reasonix::contract::INITIALIZE,
+            writer: Writer::new("test"),
+            began: None,
+            right: 0,
+            wrong: 0,
+            first_wrong: None,
+            over: false,
+        }
+    }
+
+    #[test]
+    fn an_answer_comes_after_its_question_and_all_else_early_or_late() {
+        use Side::{Guest as G, Host as H};
+        for (guest, expected) in [(Guest::Early, [G, H, G, H]), (Guest::Late, [H, H, G, G])] {
+            assert_eq!(merged(guest, &[ASK, TELL], &[TELL, ANSWER]), expected, "{guest:?}");
+        }
+        // The host answers what the guest must have asked by then.
+        assert_eq!(merged(Guest::Late, &[ANSWER, TELL], &[ASK]), [G, H, H]);
+        // An answer to nothing still stands somewhere.
+        assert_eq!(merged(Guest::Late, &[], &[ANSWER]), [G]);
+    }
+
+    #[test]
+    fn however_a_log_is_cut_it_is_the_same_transcript() {
+        let text = format!(
+            "{{\"dir\":\"host->guest\",\"frame\":{ASK}}}\n{{\"dir\":\"guest->host\",\"raw\":\"noise\"}}\n"
+        );
+        let read = |size: usize| {
+            let contract = crate::reasonix::contract::v1();
+            let deframer = Deframer::new(LINE_BYTES_MAX);
+            let mut log = Log { made: made(contract), deframer, lines: 0 };
+            for chunk in text.as_bytes().chunks(size) {
+                log.read(chunk).unwrap();
+            }
+            log.finish().unwrap();
+            log.transcript().clone()
+        };
+        assert_eq!(sides(&read(1)), [Side::Host, Side::Guest]);
+        assert_eq!(read(1), read(text.len()));
+    }
 }

@@ -1,0 +1,193 @@
+//! What can be done with a recording: judged where no check made it, played again, and made a script of.
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+use support::{mock, python_guest, sidecert, stderr};
+use tempfile::TempDir;
+
+const SUITE: &str = "reasonix-v2";
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Records a run of the mock in `folder`/run; where it is.
+fn record(folder: &Path, flaw: Option<&str>, only: &[&str]) -> String {
+    let run = folder.join("run").display().to_string();
+    let mut words = vec!["check", "guest", "--suite", SUITE, "--seed", "1", "--record", &run, "-q"];
+    words.extend(only.iter().flat_map(|id| ["--only", id]));
+    let target = mock(SUITE, flaw);
+    words.push("--");
+    words.extend(target.iter().map(String::as_str));
+    assert!(matches!(sidecert(&words).status.code(), Some(0 | 1)));
+    run
+}
+
+/// The frames of a transcript: who wrote each, and its text.
+fn frames(transcript: &Path) -> Vec<(String, String)> {
+    let text = fs::read_to_string(transcript).unwrap();
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    events
+        .filter_map(|event| Some((event["from"].as_str()?.to_owned(), event.get("json")?.to_string())))
+        .collect()
+}
+
+/// The handshake and the shutdown as a log with both directions, and as one file for each.
+fn logs(folder: &Path, flaw: Option<&str>, id: &str) -> (String, String, String) {
+    let run = record(folder, flaw, &[id]);
+    let transcript = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path());
+    let transcript = transcript.filter(|path| path.extension().is_some_and(|it| it == "ndjson")).min().unwrap();
+    let mut whole = String::new();
+    let (mut host, mut guest) = (String::new(), String::new());
+    for (from, frame) in frames(&transcript) {
+        let (dir, side) =
+            if from == "host" { ("host->guest", &mut host) } else { ("guest->host", &mut guest) };
+        whole.push_str(&format!("{{\"at\":1,\"dir\":\"{dir}\",\"frame\":{frame}}}\n"));
+        side.push_str(&format!("{frame}\n"));
+    }
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    (write("log.jsonl", &whole), write("host.ndjson", &host), write("guest.ndjson", &guest))
+}
+
+fn judged(words: &[&str]) -> (Option<i32>, Value, String) {
+    let output = sidecert([&["judge", "--suite", SUITE, "--report", "json=-"], words].concat());
+    let report = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output.status.code(), report, stderr(&output))
+}
+
+fn verdict(report: &Value, id: &str) -> String {
+    let rows = report["requirements"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["id"] == id).unwrap();
+    row["why"].as_str().or(row["verdict"].as_str()).unwrap().to_owned()
+}
+
+#[test]
+fn a_log_is_judged_by_what_holds_always() {
+    for (flaw, code, expected) in [(None, 0, "pass"), (Some("speaks-too-soon"), 1, "fail")] {
+        let folder = TempDir::new().unwrap();
+        let (log, ..) = logs(folder.path(), flaw, "reasonix/lifecycle/silent-before-initialized");
+        let (exit, report, says) = judged(&[&log]);
+        assert_eq!(exit, Some(code), "{says}");
+        assert_eq!(verdict(&report, "reasonix/lifecycle/silent-before-initialized"), expected);
+        assert_eq!(verdict(&report, "reasonix/envelope/unknown-method-refused"), "not_provoked");
+        assert_eq!(report["ours"].as_array().unwrap().len(), 0);
+        // Event N is line N + 1.
+        let row = report["requirements"].as_array().unwrap().iter().find(|row| row["verdict"] == "fail");
+        if let Some(row) = row {
+            let line = usize::try_from(row["at"]["event"].as_u64().unwrap()).unwrap();
+            let text = fs::read_to_string(&log).unwrap();
+            assert!(text.lines().nth(line).unwrap().contains("guest->host"), "{row}");
+        }
+    }
+}
+
+#[test]
+fn two_files_say_what_does_not_depend_on_the_order_between_them() {
+    let folder = TempDir::new().unwrap();
+    let (_, host, guest) = logs(folder.path(), None, "reasonix/members/members-fit");
+    let (exit, report, says) = judged(&["--from-host", &host, "--from-guest", &guest]);
+    assert_eq!(exit, Some(0), "{says}");
+    assert_eq!(verdict(&report, "reasonix/members/members-fit"), "pass");
+}
+
+#[test]
+fn a_bad_log_says_the_line() {
+    let folder = TempDir::new().unwrap();
+    let (log, ..) = logs(folder.path(), None, "reasonix/members/members-fit");
+    let text = fs::read_to_string(&log).unwrap();
+    let first = text.lines().next().unwrap();
+    let swapped = text.replace("host->guest", "x").replace("guest->host", "host->guest").replace("\"x\"", "\"guest->host\"");
+    for (name, text, code, expected) in [
+        ("cut", text[..text.len() - 9].to_owned(), 3, "cut off: not JSON"),
+        ("twice", format!("{text}{first}\n"), 3, "another conversation begins"),
+        ("odd", format!("{text}{{\"dir\":\"up\",\"frame\":{{}}}}\n"), 3, "dir is \\\"up\\\""),
+        ("empty", format!("{text}{{\"dir\":\"host->guest\"}}\n"), 3, "neither \\\"frame\\\""),
+        ("swapped", swapped, 2, "the directions are swapped"),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        let (exit, report, says) = judged(&[&path.display().to_string()]);
+        assert_eq!(exit, Some(code), "{name}: {says} {}", report["outcome"]);
+        assert!(says.contains("line ") || code == 3, "{says}");
+        assert!(says.contains(expected) || report.to_string().contains(expected), "{name}: {says} {report}");
+    }
+    let output = sidecert(["judge", &log]);
+    assert_eq!((output.status.code(), stderr(&output).contains("--suite is")), (Some(2), true));
+    let output = sidecert(["judge", "--suite", SUITE, &folder.path().join("nothing").display().to_string()]);
+    assert_eq!((output.status.code(), stderr(&output).contains("no recorded run")), (Some(2), true));
+}
+
+#[test]
+fn a_line_without_end_and_a_million_frames_are_held_in_bounds() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("endless");
+    fs::write(&path, vec![b'x'; 64 << 20]).unwrap();
+    let (exit, report, _) = judged(&[&path.display().to_string()]);
+    assert_eq!(exit, Some(3));
+    assert!(report["outcome"]["cause"].as_str().unwrap().contains("longer than"), "{}", report["outcome"]);
+    let frame = "{\"dir\":\"guest->host\",\"frame\":{\"jsonrpc\":\"2.0\",\"method\":\"x\"}}\n";
+    fs::write(&path, frame.repeat(1 << 17)).unwrap();
+    let (exit, ..) = judged(&[&path.display().to_string()]);
+    assert!(matches!(exit, Some(0 | 1)), "{exit:?}");
+}
+
+#[test]
+fn a_recording_is_replayed_against_the_same_guest_and_tells_it_from_another() {
+    let folder = TempDir::new().unwrap();
+    let run = record(folder.path(), None, &["reasonix/envelope/*", "reasonix/lifecycle/*", "reasonix/interception/*"]);
+    let replay = |flaw: Option<&str>| {
+        let target = mock(SUITE, flaw);
+        sidecert(["replay", &run, "--"].into_iter().chain(target.iter().map(String::as_str)))
+    };
+    let same = replay(None);
+    assert_eq!(same.status.code(), Some(0), "{}{}", said(&same), stderr(&same));
+    assert!(said(&same).contains("the target says the same"));
+    let other = replay(Some("serves-any-method"));
+    assert_eq!(other.status.code(), Some(1), "{}{}", said(&other), stderr(&other));
+    assert!(said(&other).contains("\n- ←") || said(&other).contains("\n-← "), "{}", said(&other));
+}
+
+#[test]
+fn a_script_of_a_recording_plays_beside_the_suite() {
+    let folder = TempDir::new().unwrap();
+    let run = record(folder.path(), None, &["reasonix/members/members-fit"]);
+    let script = folder.path().join("mine.script").display().to_string();
+    let output = sidecert(["script", "from", &run, "--name", "mine", "--output", &script]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let check = |script: &str, target: &[String]| {
+        let mut words = vec!["check", "guest", "--suite", SUITE, "--script", script];
+        words.extend(["--only", "reasonix/lifecycle/shutdown-accepted", "--"]);
+        words.extend(target.iter().map(String::as_str));
+        sidecert(words)
+    };
+    let green = check(&script, &mock(SUITE, None));
+    assert_eq!(green.status.code(), Some(0), "{}", said(&green));
+    assert_eq!(check(&script, &python_guest()).status.code(), Some(0));
+    let text = fs::read_to_string(&script).unwrap();
+    // An answer that never comes.
+    let unmet = format!("{text}{{\"await\":{{\"method\":\"no/such\"}},\"within\":\"answer\"}}\n");
+    fs::write(&script, unmet).unwrap();
+    let output = check(&script, &mock(SUITE, None));
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("the script mine was not played to its end"), "{}", said(&output));
+    // A frame of its own that is wrong, and does not say so.
+    fs::write(&script, format!("{text}{{\"send\":{{\"json\":{{\"jsonrpc\":\"1.0\"}}}}}}\n")).unwrap();
+    let output = check(&script, &mock(SUITE, None));
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("sends a wrong frame and does not say so"), "{}", said(&output));
+    // What is no script says where.
+    fs::write(&script, format!("{text}{{\"sned\":{{}}}}\n")).unwrap();
+    let output = check(&script, &mock(SUITE, None));
+    let line = format!("line {}: \"sned\" is no step", text.lines().count() + 1);
+    assert_eq!((output.status.code(), stderr(&output).contains(&line)), (Some(2), true), "{}", stderr(&output));
+}
