@@ -153,9 +153,10 @@ fn judged(
     let mut judged = if changed.is_empty() { judged } else { judge(&changed)?.0 };
     judged.faults.retain(|fault| !changed.contains(&fault.process));
     for process in differ {
-        let says = match changed.contains(&process) {
-            true => "it is not what was recorded (its SHA-256 is another), so nothing in it counts",
-            false => "it is not what was recorded: its SHA-256 is another",
+        let says = if changed.contains(&process) {
+            "it is not what was recorded (its SHA-256 is another), so nothing in it counts"
+        } else {
+            "it is not what was recorded: its SHA-256 is another"
         };
         judged.faults.push(RecordingFault { process, line: 0, says: says.to_owned() });
     }
