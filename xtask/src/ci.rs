@@ -24,6 +24,8 @@ pub(crate) fn run(repository: &Repository) -> Outcome {
     step("lints", || {
         quiet(cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))
     })?;
+    step("generated files", || generate::check(repository))?;
+    step("tidy", || tidy::run(repository))?;
     // The suite over its own mocks as processes, and every stored input of the fuzzers, are among these.
     step("tests", || shown(cargo(&["test", "--locked", "--workspace"])))?;
     step("documentation", || {
@@ -31,8 +33,6 @@ pub(crate) fn run(repository: &Repository) -> Outcome {
         doc.env("RUSTDOCFLAGS", "-D warnings");
         quiet(doc)
     })?;
-    step("generated files", || generate::check(repository))?;
-    step("tidy", || tidy::run(repository))?;
     step("fuzz smoke", || fuzz::smoke(repository, FUZZ_SECONDS))?;
     step("the Python guest", || {
         let mut python = repository.command("python3");
