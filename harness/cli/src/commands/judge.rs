@@ -141,27 +141,9 @@ impl Reading<'_> {
             let fault = fault.map(|LogFault { line, says, .. }| RecordingFault { process, line, says });
             faults.extend(fault);
         }
-<<<<<<< HEAD
         let mut judged = judge.finish();
         judged.faults.extend(faults);
         Ok((judged, differ))
-=======
-        Ok((judge.finish(), differ))
-    };
-    let (judged, differ) = judge(&BTreeSet::new())?;
-    let changed =
-        |process: &usize| judged.processes.get(*process).is_some_and(|process| process.end.is_some());
-    let changed: BTreeSet<usize> = differ.iter().copied().filter(changed).collect();
-    let mut judged = if changed.is_empty() { judged } else { judge(&changed)?.0 };
-    judged.faults.retain(|fault| !changed.contains(&fault.process));
-    for process in differ {
-        let says = if changed.contains(&process) {
-            "it is not what was recorded (its SHA-256 is another), so nothing in it counts"
-        } else {
-            "it is not what was recorded: its SHA-256 is another"
-        };
-        judged.faults.push(RecordingFault { process, line: 0, says: says.to_owned() });
->>>>>>> main
     }
 
     /// Reads one recording: its SHA-256, and why a log could not be read on.
