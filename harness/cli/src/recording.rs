@@ -310,7 +310,7 @@ pub(crate) struct Opened {
     pub(crate) suite: &'static Suite,
     pub(crate) contract: Contract,
     /// The processes that are asked for; none are all.
-    only: Vec<String>,
+    pub(crate) only: Vec<String>,
 }
 
 impl Opened {

@@ -5,17 +5,12 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
 use serde_json::Value;
-use support::{mock, python_guest, sidecert, stderr};
+use support::{mock, python_guest, sidecert, stderr, stdout};
 use tempfile::TempDir;
 
 const SUITE: &str = "reasonix-v2";
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 /// Records a run of the mock in `folder`/run; where it is.
 fn record(folder: &Path, flaw: Option<&str>, only: &[&str]) -> String {
@@ -42,7 +37,8 @@ fn frames(transcript: &Path) -> Vec<(String, String)> {
 fn logs(folder: &Path, flaw: Option<&str>, id: &str) -> (String, String, String) {
     let run = record(folder, flaw, &[id]);
     let transcript = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path());
-    let transcript = transcript.filter(|path| path.extension().is_some_and(|it| it == "ndjson")).min().unwrap();
+    let transcript =
+        transcript.filter(|path| path.extension().is_some_and(|it| it == "ndjson")).min().unwrap();
     let mut whole = String::new();
     let (mut host, mut guest) = (String::new(), String::new());
     for (from, frame) in frames(&transcript) {
@@ -106,7 +102,10 @@ fn a_bad_log_says_the_line() {
     let (log, ..) = logs(folder.path(), None, "reasonix/members/members-fit");
     let text = fs::read_to_string(&log).unwrap();
     let first = text.lines().next().unwrap();
-    let swapped = text.replace("host->guest", "x").replace("guest->host", "host->guest").replace("\"x\"", "\"guest->host\"");
+    let swapped = text
+        .replace("host->guest", "x")
+        .replace("guest->host", "host->guest")
+        .replace("\"x\"", "\"guest->host\"");
     for (name, text, code, expected) in [
         ("cut", text[..text.len() - 9].to_owned(), 3, "cut off: not JSON"),
         ("twice", format!("{text}{first}\n"), 3, "another conversation begins"),
@@ -144,17 +143,21 @@ fn a_line_without_end_and_a_million_frames_are_held_in_bounds() {
 #[test]
 fn a_recording_is_replayed_against_the_same_guest_and_tells_it_from_another() {
     let folder = TempDir::new().unwrap();
-    let run = record(folder.path(), None, &["reasonix/envelope/*", "reasonix/lifecycle/*", "reasonix/interception/*"]);
+    let run = record(
+        folder.path(),
+        None,
+        &["reasonix/envelope/*", "reasonix/lifecycle/*", "reasonix/interception/*"],
+    );
     let replay = |flaw: Option<&str>| {
         let target = mock(SUITE, flaw);
         sidecert(["replay", &run, "--"].into_iter().chain(target.iter().map(String::as_str)))
     };
     let same = replay(None);
-    assert_eq!(same.status.code(), Some(0), "{}{}", said(&same), stderr(&same));
-    assert!(said(&same).contains("the target says the same"));
+    assert_eq!(same.status.code(), Some(0), "{}{}", stdout(&same), stderr(&same));
+    assert!(stdout(&same).contains("the target says the same"));
     let other = replay(Some("serves-any-method"));
-    assert_eq!(other.status.code(), Some(1), "{}{}", said(&other), stderr(&other));
-    assert!(said(&other).contains("\n- ←") || said(&other).contains("\n-← "), "{}", said(&other));
+    assert_eq!(other.status.code(), Some(1), "{}{}", stdout(&other), stderr(&other));
+    assert!(stdout(&other).contains("\n- ←") || stdout(&other).contains("\n-← "), "{}", stdout(&other));
 }
 
 #[test]
@@ -171,23 +174,30 @@ fn a_script_of_a_recording_plays_beside_the_suite() {
         sidecert(words)
     };
     let green = check(&script, &mock(SUITE, None));
-    assert_eq!(green.status.code(), Some(0), "{}", said(&green));
+    assert_eq!(green.status.code(), Some(0), "{}", stdout(&green));
     assert_eq!(check(&script, &python_guest()).status.code(), Some(0));
     let text = fs::read_to_string(&script).unwrap();
     // An answer that never comes.
     let unmet = format!("{text}{{\"await\":{{\"method\":\"no/such\"}},\"within\":\"answer\"}}\n");
     fs::write(&script, unmet).unwrap();
     let output = check(&script, &mock(SUITE, None));
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(said(&output).contains("the script mine was not played to its end"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stdout(&output).contains("the script mine was not played to its end"), "{}", stdout(&output));
     // A frame of its own that is wrong, and does not say so.
-    fs::write(&script, format!("{text}{{\"send\":{{\"json\":{{\"jsonrpc\":\"1.0\"}}}}}}\n")).unwrap();
+    let wrong = "{\"send\":{\"json\":{\"jsonrpc\":\"1.0\"}}}\n{\"close\"";
+    assert!(text.contains("{\"close\""), "{text}");
+    fs::write(&script, text.replacen("{\"close\"", wrong, 1)).unwrap();
     let output = check(&script, &mock(SUITE, None));
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("sends a wrong frame and does not say so"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stdout(&output).contains("sends a wrong frame and does not say so"), "{}", stdout(&output));
     // What is no script says where.
     fs::write(&script, format!("{text}{{\"sned\":{{}}}}\n")).unwrap();
     let output = check(&script, &mock(SUITE, None));
     let line = format!("line {}: \"sned\" is no step", text.lines().count() + 1);
-    assert_eq!((output.status.code(), stderr(&output).contains(&line)), (Some(2), true), "{}", stderr(&output));
+    assert_eq!(
+        (output.status.code(), stderr(&output).contains(&line)),
+        (Some(2), true),
+        "{}",
+        stderr(&output)
+    );
 }

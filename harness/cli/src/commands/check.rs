@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use sidecert_proto::budget::Budget;
 use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::digest::Digest;
 use sidecert_proto::json::{Kind, Tape};
@@ -255,8 +253,11 @@ fn options(args: &CheckArgs) -> Vec<String> {
         ("--start-timeout", millis(args.target.start_timeout)),
         ("--answer-timeout", millis(args.target.answer_timeout)),
     ];
-    let given =
-        files.into_iter().chain(texts).filter_map(|(option, value)| Some([option.to_owned(), value?]));
+    let given = files
+        .into_iter()
+        .chain(scripts)
+        .chain(texts)
+        .filter_map(|(option, value)| Some([option.to_owned(), value?]));
     // Values of the environment may be secrets, and have no place in a recording.
     let named = args.target.env.iter().map(|variable| {
         let variable = variable.to_string_lossy();

@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use sidecert_proto::contract::Contract;
 use sidecert_proto::log::Guest;
 use sidecert_proto::script::{Recorded, Script};
-use sidecert_proto::suite::Suite;
 
-use crate::args::{RecordingArgs, ScriptFromArgs};
+use crate::args::ScriptFromArgs;
 use crate::exit::{self, Fault};
 use crate::output;
-use crate::recording::{self, Opened};
+use crate::recording::Opened;
 
 /// The longest name that is made of one of a file.
 const NAME_BYTES_MAX: usize = 60;

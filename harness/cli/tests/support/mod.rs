@@ -59,6 +59,16 @@ pub(crate) fn sidecert<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> O
     Command::new(program()).args(words).env("TMPDIR", scratch.path()).output().unwrap()
 }
 
+/// What a run wrote to its standard output.
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What a run wrote to its standard error.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 /// Checks `target` with these options; gives the report, and the exit code.
 pub(crate) fn check(suite: &str, options: &[&str], target: &[String]) -> (Value, i32) {
     let mut words = vec!["check", "guest", "--suite", suite, "--report", "json=-"];
