@@ -13,7 +13,7 @@ use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::digest::Digest;
 use sidecert_proto::json::{Kind, Tape};
 use sidecert_proto::run::{self, Run};
-use sidecert_proto::script::{Need, Setting};
+use sidecert_proto::script::{Need, ScriptDef, Setting};
 use sidecert_proto::suite::Suite;
 use sidecert_runner::budget::IDLE_MOST;
 use sidecert_runner::record::{Order, RecordFault, Watch, record};
@@ -99,16 +99,7 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         cwd: args.target.cwd.clone(),
         launcher: PathBuf::from("/proc/self/exe"),
     };
-    let rows = suite.rows(Side::Guest).filter(|row| {
-        selected.contains(row.id)
-            && row.holds.editions & suite.edition != 0
-            && row.holds.facts.iter().all(|fact| contract.has(*fact))
-    });
-    // What the target will declare is not known yet; what the user gave is, and nothing is started for the rest.
-    let met = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
-    let mut scripts = suite.scripts(rows);
-    scripts.retain(|script| script.needs.iter().all(met));
-    scripts.extend(scripts::planned(&given));
+    let scripts = planned(suite, &setting, &selected);
     let watch = watch(args, suite.processes(&scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
         suite,
@@ -140,6 +131,21 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
     )?;
     folder.keep_if(code != exit::OK);
     Ok(code)
+}
+
+/// The scripts that give evidence of what is selected, and those of the user's.
+fn planned(suite: &Suite, setting: &Setting<'_>, selected: &BTreeSet<String>) -> Vec<&'static ScriptDef> {
+    let rows = suite.rows(Side::Guest).filter(|row| {
+        selected.contains(row.id)
+            && row.holds.editions & suite.edition != 0
+            && row.holds.facts.iter().all(|fact| setting.contract.has(*fact))
+    });
+    // What the target will declare is not known yet; what the user gave is, and nothing is started for the rest.
+    let met = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
+    let mut scripts = suite.scripts(rows);
+    scripts.retain(|script| script.needs.iter().all(met));
+    scripts.extend(scripts::planned(setting.given));
+    scripts
 }
 
 /// What decides the exit code before any verdict does; `Err` where there is nothing to report.
