@@ -27,6 +27,8 @@ pub struct Half {
 #[derive(Debug)]
 pub struct Gather<'c> {
     contract: &'c Contract,
+    /// Says what is volatile where `contract` does not: a published document declares nothing of the kind.
+    own: &'c Contract,
     /// Each frame of ours and the answers to it.
     asked: Vec<(String, Vec<String>)>,
     /// Where the question with an id stands.
@@ -37,9 +39,16 @@ pub struct Gather<'c> {
 }
 
 impl<'c> Gather<'c> {
-    /// Of a target whose contract this is.
-    pub fn new(contract: &'c Contract) -> Self {
-        Self { contract, asked: Vec::new(), by_id: BTreeMap::new(), by_itself: BTreeMap::new(), end: None }
+    /// Of a target whose contract this is; `own` is that of the suite.
+    pub fn new(contract: &'c Contract, own: &'c Contract) -> Self {
+        Self {
+            contract,
+            own,
+            asked: Vec::new(),
+            by_id: BTreeMap::new(),
+            by_itself: BTreeMap::new(),
+            end: None,
+        }
     }
 
     /// The next event.
@@ -78,7 +87,7 @@ impl<'c> Gather<'c> {
         let what = match tape.as_ref().map(|tape| rpc::classify(tape.root())) {
             Some(Ok(Envelope::Request { id, method, .. })) => {
                 if let Id::Integer(id) = id {
-                    self.by_id.insert(id, (place, self.contract.method(&method)));
+                    self.by_id.insert(id, (place, self.method(&method)));
                 }
                 format!("{method}, id {id}")
             }
@@ -107,7 +116,7 @@ impl<'c> Gather<'c> {
                 self.other("an answer to nothing", text);
             }
             Ok(Envelope::Request { method, .. } | Envelope::Notification { method, .. }) => {
-                let text = Self::text(root, self.contract.method(&method), true);
+                let text = Self::text(root, self.method(&method), true);
                 self.other(&method, text);
             }
             Err(_) => {
@@ -115,6 +124,11 @@ impl<'c> Gather<'c> {
                 self.other("what is no frame", text);
             }
         }
+    }
+
+    fn method(&self, name: &str) -> Option<&'c Method> {
+        let declares = |method: &&Method| !method.volatile.is_empty();
+        self.contract.method(name).filter(declares).or_else(|| self.own.method(name))
     }
 
     fn other(&mut self, what: &str, text: String) {

@@ -116,7 +116,7 @@ fn compare(opened: &Opened, again: &Opened, context: usize) -> Result<bool, Faul
 }
 
 fn half(opened: &Opened, recorded: &crate::recording::Recorded<'_>) -> Result<Half, Fault> {
-    let mut gather = Gather::new(&opened.contract);
+    let mut gather = Gather::new(&opened.contract, (opened.suite.contract)());
     recorded.events(opened.suite, &opened.contract, Guest::Late, &mut |event| gather.event(event))?;
     Ok(gather.finish())
 }
