@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::Outcome;
 use crate::repository::{Repository, output};
-use crate::{fuzz, generate, tidy};
+use crate::{fuzz, generate, golden, tidy};
 
 /// How long each property is fuzzed, in seconds.
 const FUZZ_SECONDS: u64 = 3;
@@ -25,6 +25,8 @@ pub(crate) fn run(repository: &Repository) -> Outcome {
         quiet(cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))
     })?;
     step("generated files", || generate::check(repository))?;
+    // What is concluded from them is tested below.
+    step("recordings", || golden::evidence(repository))?;
     step("tidy", || tidy::run(repository))?;
     // The suite over its own mocks as processes, and every stored input of the fuzzers, are among these.
     step("tests", || shown(cargo(&["test", "--locked", "--workspace"])))?;

@@ -9,7 +9,7 @@ use sidecert_proto::requirement::{Basis, Check, Cite, Level, Requirement};
 use sidecert_proto::suite::Suite;
 
 use crate::Outcome;
-use crate::repository::{Repository, output};
+use crate::repository::Repository;
 
 /// Every generated file, and what it should hold.
 fn files() -> Vec<(&'static str, String)> {
@@ -25,14 +25,6 @@ pub(crate) fn write(repository: &Repository) -> Outcome {
         }
     }
     Ok(())
-}
-
-/// Writes the matrices of flaws and requirements that the honesty tests come to.
-pub(crate) fn golden(repository: &Repository) -> Outcome {
-    let mut command = repository.cargo();
-    command.args(["test", "--locked", "-q", "-p", "sidecert-mocks", "--test", "honesty", "each_flaw_fails"]);
-    command.env("SIDECERT_BLESS", "1");
-    output(&mut command).map(drop)
 }
 
 /// Fails if one would change.

@@ -4,6 +4,7 @@
 mod ci;
 mod fuzz;
 mod generate;
+mod golden;
 mod repository;
 mod source;
 mod tidy;
@@ -20,7 +21,9 @@ cargo xtask TASK
 
   ci                        everything that must be green, in order, up to the first failure
   gen [--check]             write the generated files; with --check, fail if one would change
-  golden                    write the conclusions under golden/ anew: their diff is what a reviewer reads
+  golden [--check]          write the conclusions under golden/ anew: their diff is what a reviewer reads; with --check,
+                            fail if one would change, or if a recording is not what was recorded
+  golden --record           make the recordings that are missing under golden/ and can be made here
   tidy                      what no compiler checks: purity, names, lengths, links
   fuzz-smoke [--seconds N]  build the libFuzzer targets on this compiler and run each for N seconds (default 5)
   help                      this
@@ -33,7 +36,9 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&repository),
         ["gen"] => generate::write(&repository),
         ["gen", "--check"] => generate::check(&repository),
-        ["golden"] => generate::golden(&repository),
+        ["golden"] => golden::conclude(&repository),
+        ["golden", "--check"] => golden::check(&repository),
+        ["golden", "--record"] => golden::record(&repository),
         ["tidy"] => tidy::run(&repository),
         ["fuzz-smoke"] => fuzz::smoke(&repository, fuzz::SECONDS),
         ["fuzz-smoke", "--seconds", seconds] => match seconds.parse() {
