@@ -1,10 +1,13 @@
 //! `sidecert`: where the suites, the mocks, the runner and the reports meet.
 //!
+//! Two ways in: [`main`] is the program, and [`conformance`] makes a suite the tests of somebody's project.
+//!
 //! A command returns an exit code, or a fault: one line on standard error and its code. Only this crate prints.
 
 mod args;
 mod commands;
 mod config;
+pub mod conformance;
 mod contract;
 mod environment;
 mod excerpts;
@@ -31,6 +34,7 @@ use sidecert_runner::{Stop, stop};
 use tokio::sync::watch;
 
 use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide, ScriptCommand};
+use crate::config::Settled;
 use crate::exit::Fault;
 
 /// Is the program `sidecert`, with the words of the command line; ends with what it returns.
@@ -56,17 +60,16 @@ pub fn main() -> ExitCode {
 type Listening = io::Result<watch::Receiver<Stop>>;
 
 fn run(listening: Option<Listening>) -> Result<u8, Fault> {
-    let parsed = Cli::command().try_get_matches().and_then(|matches| {
-        let cli = Cli::from_arg_matches(&matches)?;
-        Ok((cli, matches))
-    });
-    let (cli, matches) = match parsed {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let (cli, matches) = match parsed(&words) {
         Ok(parsed) => parsed,
         Err(error) => return told(&error),
     };
     match cli.command {
         Command::Check { target: CheckTarget::Guest(args) } => {
-            check(args, &matches, listening.unwrap_or_else(stop::listen))
+            let listening = heard(listening.unwrap_or_else(stop::listen))?;
+            let settled = settled(args, &words, &matches)?;
+            commands::check::run(&settled.args, &listening).map_err(|fault| settled.attribute(fault))
         }
         Command::Init { side: InitSide::Guest(args) } => commands::init::run(&args),
         Command::Judge(args) => commands::judge::run(&args),
@@ -86,14 +89,17 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
     }
 }
 
-/// Checks, with what the configuration file adds to the command line.
-fn check(args: Box<CheckArgs>, matches: &ArgMatches, listening: Listening) -> Result<u8, Fault> {
-    let listening = heard(listening)?;
+/// What the words of a command line say, the program's name first.
+fn parsed(words: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
+    let matches = Cli::command().try_get_matches_from(words)?;
+    Ok((Cli::from_arg_matches(&matches)?, matches))
+}
+
+/// The arguments of a check, with what the configuration file adds to the command line.
+fn settled(args: Box<CheckArgs>, words: &[OsString], matches: &ArgMatches) -> Result<Settled, Fault> {
     let deepest = matches.subcommand().and_then(|(_, matches)| matches.subcommand());
     // The program, `check` and `guest` take no options of their own, so the rest is the guest's.
-    let words: Vec<OsString> = std::env::args_os().skip(3).collect();
-    let settled = config::settle(args, &words, deepest.map_or(matches, |(_, matches)| matches))?;
-    commands::check::run(&settled.args, &listening).map_err(|fault| settled.attribute(fault))
+    config::settle(args, words.get(3..).unwrap_or_default(), deepest.map_or(matches, |(_, matches)| matches))
 }
 
 fn heard(listening: Listening) -> Result<watch::Receiver<Stop>, Fault> {
