@@ -271,10 +271,9 @@ impl<'a> Tests<'a> {
         let remark = safe::escape(&row.remark()).into_owned();
         let required = self.required.contains(&row.id);
         let found: Result<Completion, Failed> = match row.verdict {
-            Verdict::Pass => Ok(Completion::Completed),
             Verdict::Fail if is_demanded(report, row) => Err(terminal::requirement_text("FAIL", row).into()),
             Verdict::Fail | Verdict::Warn if required => Err(terminal::requirement_text("WARN", row).into()),
-            Verdict::Fail | Verdict::Warn => Ok(Completion::Completed),
+            Verdict::Pass | Verdict::Fail | Verdict::Warn => Ok(Completion::Completed),
             Verdict::Undecided if row.why == Some(Why::CutShort) => {
                 Err(cut_short(report, row, &remark).into())
             }

@@ -352,16 +352,24 @@ fn node_runs_what_a_pattern_names() {
 #[test]
 fn without_a_check_one_test_says_why() {
     let scratch = tempfile::tempdir().unwrap();
-    let real = program().display().to_string();
-    // A program that lists as ours does, and does this instead of a check.
-    let instead = |name: &str, does: &str| {
+    // Programs that do something else, where they are asked for a list and where they are for a check.
+    let paths = "for word; do case $word in \
+        --report=json=*) json=${word#--report=json=};; \
+        --report=terminal=*) text=${word#--report=terminal=};; esac; done";
+    let instead = |name: &str, lists: &str, checks: &str| {
         let path = scratch.path().join(name);
-        let report = r#"for word; do case $word in --report=json=*) json=${word#--report=json=};; --report=terminal=*) text=${word#--report=terminal=};; esac; done"#;
-        let text = format!("#!/bin/sh\n[ \"$1\" = list ] && exec '{real}' \"$@\"\n{report}\n{does}\n");
+        let text = format!("#!/bin/sh\nif [ $1 = list ]; then {lists}; fi\n{paths}\n{checks}\n");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     };
+    let lists = format!("exec '{}' \"$@\"", program().display());
+    let fault = "echo 'sidecert: a fault of ours' >&2; exit 70";
+    let faulty = instead("faulty", &lists, fault);
+    let faulty_list = instead("faulty-list", fault, "");
+    let no_list = instead("no-list", "echo '['; exit", "");
+    let no_report = instead("no-report", &lists, "echo '{' > $json; : > $text");
+    let fault = "exit code 70\nsidecert: a fault of ours";
     let nobody = vec!["/no/such/guest".to_owned()];
     let there = mock(SUITE, None);
     for runner in runners() {
@@ -375,19 +383,10 @@ fn without_a_check_one_test_says_why() {
                 "exit code 2\nsidecert: --exercise everything",
             ),
             (program(), &there, &["--contract", "/no/such/file"], "exit code 2\nsidecert: --contract"),
-            (
-                instead("ours", "echo 'sidecert: a fault of ours' >&2; exit 70"),
-                &there,
-                &[],
-                "exit code 70\nsidecert: a fault of ours",
-            ),
-            (
-                instead("cut", "echo '{\"format\":' > $json; : > $text"),
-                &there,
-                &[],
-                "the report of sidecert is no JSON",
-            ),
-            (instead("unlisted", "").with_file_name("true"), &there, &[], "cannot be run"),
+            (faulty.clone(), &there, &[], fault),
+            (faulty_list.clone(), &there, &[], fault),
+            (no_list.clone(), &there, &[], "the list of sidecert is no JSON"),
+            (no_report.clone(), &there, &[], "the report of sidecert is no JSON"),
         ] {
             let project = Project { program, ..Project::new(runner, guest, options) };
             let told = project.run(&[]);

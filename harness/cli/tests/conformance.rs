@@ -1,6 +1,8 @@
 //! A suite as tests of a project: this program is such tests if it is told to be, and else runs itself as a user does.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "conformance/example.rs"]
+mod example;
 mod support;
 
 use std::collections::BTreeSet;
@@ -23,19 +25,10 @@ const CONFIG: &str = "CONFORMANCE_CONFIG";
 const SUITE: &str = "reasonix-v2";
 const ONE: &str = "reasonix/envelope/string-id-refused";
 
-mod example {
-    //! What the page shows.
-    include!("conformance/example.rs");
-
-    pub(super) fn run() -> std::process::ExitCode {
-        main()
-    }
-}
-
 fn main() -> ExitCode {
     match (env::var(COMMAND), env::var(OPTIONS)) {
         (Err(_), _) => libtest_mimic::run(&Arguments::from_args(), trials()).exit_code(),
-        (Ok(_), Err(_)) => example::run(),
+        (Ok(_), Err(_)) => example::main(),
         (Ok(_), Ok(options)) => {
             let guest = sidecert::conformance::guest(SUITE, command());
             let guest = options.lines().fold(guest, |guest, option| guest.option(option));
@@ -118,7 +111,7 @@ fn told(output: &Output, name: &str) -> String {
 fn the_page_shows_the_example() {
     let page = fs::read_to_string(workspace().join("docs/in-your-tests.md")).unwrap();
     let example = include_str!("conformance/example.rs");
-    let (_, example) = example.split_once('\n').unwrap();
+    let (_, example) = example.split_once("\n\npub(crate) ").unwrap();
     let example = example.replace("crate::command()", r#"[env!("CARGO_BIN_EXE_my-guest")]"#);
     assert!(page.contains(&format!("```rust\n{example}```\n")), "{example}");
 }

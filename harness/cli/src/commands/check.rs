@@ -13,7 +13,7 @@ use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::digest::Digest;
 use sidecert_proto::json::{Kind, Tape};
 use sidecert_proto::run::{self, Run};
-use sidecert_proto::script::{Need, Setting};
+use sidecert_proto::script::{Need, ScriptDef, Setting};
 use sidecert_proto::suite::Suite;
 use sidecert_reports::Report;
 use sidecert_runner::budget::IDLE_MOST;
@@ -133,16 +133,7 @@ pub(crate) fn checked(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Re
         cwd: args.target.cwd.clone(),
         launcher: PathBuf::from("/proc/self/exe"),
     };
-    let rows = suite.rows(Side::Guest).filter(|row| {
-        selected.contains(row.id)
-            && row.holds.editions & suite.edition != 0
-            && row.holds.facts.iter().all(|fact| contract.has(*fact))
-    });
-    // What the target will declare is not known yet; what the user gave is, and nothing is started for the rest.
-    let met = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
-    let mut scripts = suite.scripts(rows);
-    scripts.retain(|script| script.needs.iter().all(met));
-    scripts.extend(scripts::planned(&given));
+    let scripts = planned(suite, &selected, &setting);
     let watch = watch(args, suite.processes(&scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
         suite,
@@ -194,6 +185,21 @@ pub(crate) fn forced(
         let says = "interrupted: what is told here is partial".to_owned();
         (*listening.borrow() != Stop::No).then_some(Fault { code: exit::INTERRUPTED, says })
     }))
+}
+
+/// What is played for these requirements, and what the user gave.
+fn planned(suite: &Suite, selected: &BTreeSet<String>, setting: &Setting<'_>) -> Vec<&'static ScriptDef> {
+    let rows = suite.rows(Side::Guest).filter(|row| {
+        selected.contains(row.id)
+            && row.holds.editions & suite.edition != 0
+            && row.holds.facts.iter().all(|fact| setting.contract.has(*fact))
+    });
+    // What the target will declare is not known yet; what the user gave is, and nothing is started for the rest.
+    let met = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
+    let mut scripts = suite.scripts(rows);
+    scripts.retain(|script| script.needs.iter().all(met));
+    scripts.extend(scripts::planned(setting.given));
+    scripts
 }
 
 /// Records, and hashes the program beside that: a big one takes a while to read.
