@@ -492,7 +492,7 @@ impl Requirement {
     }
 
     /// What there is to say beside its verdict, in one line: why it is undecided, the option, the remark.
-    pub(crate) fn remark(&self) -> String {
+    pub fn remark(&self) -> String {
         let why = self.why.map(|why| why.words().to_owned());
         let option = self.option.as_ref().map(|option| format!("`{option}`"));
         [why, option, self.says.clone()].into_iter().flatten().collect::<Vec<_>>().join(": ")

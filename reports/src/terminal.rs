@@ -78,15 +78,15 @@ pub fn render(report: &Report, style: Style) -> String {
     page.finish()
 }
 
-/// One requirement that did not hold, as [`render`] shows it: for other formats, without colours.
-pub(crate) fn requirement_text(word: &str, requirement: &Requirement) -> String {
+/// One requirement that did not hold, as [`render`] shows it: for what is no terminal, without colours.
+pub fn requirement_text(word: &str, requirement: &Requirement) -> String {
     let mut page = Page::new(PLAIN);
     blocks::broken(&mut page, word, Paint::Plain, requirement, None);
     page.finish()
 }
 
-/// One cause, as [`render`] shows it: for other formats, without colours.
-pub(crate) fn cause_text(cause: &Cause) -> String {
+/// One cause, as [`render`] shows it: for what is no terminal, without colours.
+pub fn cause_text(cause: &Cause) -> String {
     let mut page = Page::new(PLAIN);
     blocks::cause(&mut page, cause, None);
     page.finish()

@@ -15,6 +15,7 @@ use sidecert_proto::json::{Kind, Tape};
 use sidecert_proto::run::{self, Run};
 use sidecert_proto::script::{Need, ScriptDef, Setting};
 use sidecert_proto::suite::Suite;
+use sidecert_reports::Report;
 use sidecert_runner::budget::IDLE_MOST;
 use sidecert_runner::record::{Order, RecordFault, Watch, record};
 use sidecert_runner::{Spawn, Stop};
@@ -29,12 +30,45 @@ use crate::recording::Source;
 use crate::trace::Trace;
 use crate::{config, contract, environment, output, provoke, scripts, select};
 
-/// Checks a guest; `listening` hears the user's wish to stop.
+/// Checks a guest, and tells what was found; `listening` hears the user's wish to stop.
 pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
-    let suite = args.suite.ok_or_else(|| {
+    let checked = checked(args, listening)?;
+    judge::write(&checked.report, &args.judging)?;
+    Ok(checked.settle())
+}
+
+/// A check that took place.
+pub(crate) struct Checked {
+    pub(crate) report: Report,
+    folder: Folder,
+}
+
+impl Checked {
+    /// Keeps the recording if it is worth it, and gives the exit code.
+    pub(crate) fn settle(self) -> u8 {
+        let code = self.report.outcome.exit_code;
+        self.folder.keep_if(code != exit::OK);
+        code
+    }
+
+    /// The same, and says why.
+    pub(crate) fn settle_aloud(self) -> u8 {
+        output::complain(&sidecert_reports::safe::escape(&self.report.outcome.says));
+        self.settle()
+    }
+}
+
+/// The suite that the arguments name.
+pub(crate) fn suite(args: &CheckArgs) -> Result<&'static Suite, Fault> {
+    args.suite.ok_or_else(|| {
         let names: Vec<&str> = sidecert_cases::SUITES.iter().map(|suite| suite.name).collect();
         Fault::usage(format!("no suite to check against: --suite is {}", names.join(" or ")))
-    })?;
+    })
+}
+
+/// Checks a guest, and tells nothing of it yet.
+pub(crate) fn checked(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result<Checked, Fault> {
+    let suite = suite(args)?;
     let selected = select::selected(suite, Side::Guest, &args.judging)?;
     select::required(suite, Side::Guest, &args.judging)?;
     let command = args.target.command(|| format!("check guest --suite {}", suite.name))?;
@@ -99,7 +133,7 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         cwd: args.target.cwd.clone(),
         launcher: PathBuf::from("/proc/self/exe"),
     };
-    let scripts = planned(suite, &setting, &selected);
+    let scripts = planned(suite, &selected, &setting);
     let watch = watch(args, suite.processes(&scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
         suite,
@@ -120,7 +154,7 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
     drop(watch);
     folder.write(&run)?;
     let forced = forced(recorded, listening)?;
-    let code = judge::report(
+    let report = judge::report(
         &Source::Run(folder.path().to_owned()),
         &run,
         suite,
@@ -129,23 +163,7 @@ pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result
         forced,
         &args.target.env,
     )?;
-    folder.keep_if(code != exit::OK);
-    Ok(code)
-}
-
-/// The scripts that give evidence of what is selected, and those of the user's.
-fn planned(suite: &Suite, setting: &Setting<'_>, selected: &BTreeSet<String>) -> Vec<&'static ScriptDef> {
-    let rows = suite.rows(Side::Guest).filter(|row| {
-        selected.contains(row.id)
-            && row.holds.editions & suite.edition != 0
-            && row.holds.facts.iter().all(|fact| setting.contract.has(*fact))
-    });
-    // What the target will declare is not known yet; what the user gave is, and nothing is started for the rest.
-    let met = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
-    let mut scripts = suite.scripts(rows);
-    scripts.retain(|script| script.needs.iter().all(met));
-    scripts.extend(scripts::planned(setting.given));
-    scripts
+    Ok(Checked { report, folder })
 }
 
 /// What decides the exit code before any verdict does; `Err` where there is nothing to report.
@@ -167,6 +185,21 @@ pub(crate) fn forced(
         let says = "interrupted: what is told here is partial".to_owned();
         (*listening.borrow() != Stop::No).then_some(Fault { code: exit::INTERRUPTED, says })
     }))
+}
+
+/// What is played for these requirements, and what the user gave.
+fn planned(suite: &Suite, selected: &BTreeSet<String>, setting: &Setting<'_>) -> Vec<&'static ScriptDef> {
+    let rows = suite.rows(Side::Guest).filter(|row| {
+        selected.contains(row.id)
+            && row.holds.editions & suite.edition != 0
+            && row.holds.facts.iter().all(|fact| setting.contract.has(*fact))
+    });
+    // What the target will declare is not known yet; what the user gave is, and nothing is started for the rest.
+    let met = |need: &Need| matches!(need, Need::Declared(_)) || setting.meets(*need);
+    let mut scripts = suite.scripts(rows);
+    scripts.retain(|script| script.needs.iter().all(met));
+    scripts.extend(scripts::planned(setting.given));
+    scripts
 }
 
 /// Records, and hashes the program beside that: a big one takes a while to read.

@@ -38,10 +38,12 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
     if selected.is_empty() {
         return Err(Fault::usage("--only names nothing that was selected when this run was recorded"));
     }
-    report(&source, &run, suite, &args.judging, &selected, None, &[])
+    let report = report(&source, &run, suite, &args.judging, &selected, None, &[])?;
+    write(&report, &args.judging)?;
+    Ok(report.outcome.exit_code)
 }
 
-/// Judges the recordings of a run and writes every report. `forced` is an exit code that the recording of it came to.
+/// Judges the recordings of a run. `forced` is an exit code that the recording of it came to.
 pub(crate) fn report(
     source: &Source,
     run: &Run,
@@ -50,7 +52,7 @@ pub(crate) fn report(
     selected: &BTreeSet<String>,
     forced: Option<Fault>,
     given: &[std::ffi::OsString],
-) -> Result<u8, Fault> {
+) -> Result<Report, Fault> {
     let required = select::required(suite, Side::Guest, judging)?;
     let contract = recording::contract_of(run, suite)?;
     let none = BTreeSet::new();
@@ -85,8 +87,7 @@ pub(crate) fn report(
         says: &says,
     });
     report.mask(&environment::secrets(given));
-    write(&report, judging)?;
-    Ok(code)
+    Ok(report)
 }
 
 /// The recordings, and what they are judged by.
@@ -285,25 +286,36 @@ fn undecided(judged: &Judged, demanded: usize) -> String {
 }
 
 /// Writes every report that was asked for, and the one for people.
-fn write(report: &Report, judging: &Judging) -> Result<(), Fault> {
-    let detail = match (judging.quiet, judging.verbose) {
-        (true, _) => Detail::Quiet,
-        (_, true) => Detail::Verbose,
-        _ => Detail::Normal,
-    };
+pub(crate) fn write(report: &Report, judging: &Judging) -> Result<(), Fault> {
+    let detail = detail(judging);
     let stdout_taken = judging.report.iter().any(|to| to.path.is_none());
     let (color, width) = output::style(judging.color, stdout_taken);
     let people = terminal::render(report, terminal::Style { color, width, detail });
     // The report for people first: if a file cannot be written, they have seen what there is to see.
-    let mut failed =
-        if stdout_taken { output::print_to_stderr(&people).err() } else { output::print(&people).err() };
+    let told = if stdout_taken { output::print_to_stderr(&people) } else { output::print(&people) };
+    let written = write_asked(report, judging, width);
+    told.and(written)
+}
+
+/// How much is told.
+fn detail(judging: &Judging) -> Detail {
+    match (judging.quiet, judging.verbose) {
+        (true, _) => Detail::Quiet,
+        (_, true) => Detail::Verbose,
+        _ => Detail::Normal,
+    }
+}
+
+/// Writes every report that was asked for; `width` is that of one for people, in columns.
+pub(crate) fn write_asked(report: &Report, judging: &Judging, width: usize) -> Result<(), Fault> {
+    let mut failed = None;
     for to in &judging.report {
         let text = match to.format {
             ReportFormat::Json => json::render(report),
             ReportFormat::Junit => junit::render(report),
             ReportFormat::Markdown => markdown::render(report),
             ReportFormat::Terminal => {
-                terminal::render(report, terminal::Style { color: false, width, detail })
+                terminal::render(report, terminal::Style { color: false, width, detail: detail(judging) })
             }
         };
         let written = match &to.path {

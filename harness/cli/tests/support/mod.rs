@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may")]
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -29,16 +30,21 @@ pub(crate) fn python_guest() -> Vec<String> {
 
 /// The one in JavaScript; `None`, said aloud, where there is no Node to run it.
 pub(crate) fn node_guest() -> Option<Vec<String>> {
-    if Command::new("node").arg("--version").output().is_err() {
+    if !has("node") {
         skipped("there is no `node`, so the guest in JavaScript is not checked");
         return None;
     }
     Some(vec!["node".to_owned(), workspace().join("mock-sidecars/node/guest.mjs").display().to_string()])
 }
 
+/// Whether there is such an interpreter.
+pub(crate) fn has(interpreter: &str) -> bool {
+    Command::new(interpreter).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
 /// Says aloud that something is not tested, and why.
 #[expect(clippy::print_stderr, reason = "a skip must not read green")]
-fn skipped(why: &str) {
+pub(crate) fn skipped(why: &str) {
     eprintln!("SKIPPED: {why}");
 }
 
@@ -90,4 +96,28 @@ pub(crate) fn verdicts(report: &Value) -> Vec<(String, String)> {
             (row["id"].as_str().unwrap().to_owned(), verdict.to_owned())
         })
         .collect()
+}
+
+/// What there is of this kind in a suite.
+pub(crate) fn list(what: &str, suite: &str) -> Vec<Value> {
+    let listed = sidecert(["list", what, "--suite", suite, "--format", "json"]);
+    serde_json::from_slice(&listed.stdout).unwrap()
+}
+
+/// The ids of the requirements of a suite, in its order.
+pub(crate) fn requirements(suite: &str) -> Vec<String> {
+    list("requirements", suite).iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The requirements that a flaw breaks.
+pub(crate) fn breaks(suite: &str, flaw: &str) -> BTreeSet<String> {
+    let flaws = list("flaws", suite);
+    let flaw = flaws.iter().find(|it| it["name"] == flaw).unwrap();
+    flaw["breaks"].as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
+}
+
+/// The requirements that a recorded run was asked for.
+pub(crate) fn selected(run: &Path) -> BTreeSet<String> {
+    let run: Value = serde_json::from_slice(&std::fs::read(run.join("run.json")).unwrap()).unwrap();
+    run["selected"].as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
 }
