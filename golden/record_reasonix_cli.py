@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 PACKAGE, VERSION = "@reasonix/cli-linux-x64", "1.38.11"
@@ -28,7 +29,8 @@ MODEL = "plugin/probe/acme/m1"
 WITHIN = 60  # seconds that one scenario may take
 INSTALL_WITHIN = 180
 UNREACHABLE = 75
-OFFLINE = "ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT"
+OFFLINE = ("ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|"
+           "ENOTCACHED")
 GOLDEN = Path(__file__).resolve().parent
 
 # Name, play of the guest, points that it intercepts, words after `reasonix`, input, and the exit code of the host.
@@ -102,17 +104,16 @@ class Scenario:
                        "REASONIX_TELEMETRY": "off", "REASONIX_LANG": "en", "LANG": "C.UTF-8"}
         host = subprocess.Popen([self.program, *self.words], cwd=workspace, env=environment, text=True,
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        late = threading.Timer(WITHIN, host.kill)
+        late.start()
         try:
-            if self.input is None:
-                said = converse(host, str(workspace))
-                out, err = host.communicate(timeout=WITHIN)
-                out = said + out
-            else:
-                out, err = host.communicate(self.input, timeout=WITHIN)
+            said = converse(host, str(workspace)) if self.input is None else ""
+            out, err = host.communicate(self.input)
         finally:
+            late.cancel()
             host.kill()
             host.wait()
-        return host.returncode, out, err
+        return host.returncode, said + out, err
 
 
 def converse(host, workspace):
@@ -194,7 +195,8 @@ def main():
             output.mkdir(parents=True, exist_ok=True)
             to = output / f"{row[0]}.ndjson"
             new = Path(folder) / "redacted.ndjson"
-            subprocess.run([sidecert, "redact", "--suite", SUITE, "--side", "host", scenario.record, "--output", new], check=True)
+            redact = [sidecert, "redact", "--suite", SUITE, "--side", "host", scenario.record, "--output", new]
+            subprocess.run(redact, check=True)
             shutil.copyfile(new, to)
             entries.append(provenance(row, to, tool))
     if entries:

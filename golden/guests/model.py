@@ -47,7 +47,8 @@ class Guest:
             return  # a notification, or an answer that nobody waits for
         served = getattr(self, "on_" + method.replace("/", "_"), None)
         if served is None:
-            error = {"code": -32601, "message": "no such method", "data": {"reason": "unknown_method", "retryable": False}}
+            data = {"reason": "unknown_method", "retryable": False}
+            error = {"code": -32601, "message": "no such method", "data": data}
             return send({"id": frame["id"], "error": error})
         then = served(params, lambda result: send({"id": frame["id"], **result}))
         if then:

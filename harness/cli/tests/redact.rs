@@ -32,12 +32,9 @@ fn judged(run: &Path) -> (Option<i32>, Vec<(String, String)>, Vec<String>) {
 
 #[test]
 fn verdicts_stay_and_texts_do_not() {
-    for (suite, flaw) in [
-        ("reasonix-v1", None),
-        ("reasonix-v2", None),
-        ("reasonix-v2", Some("speaks-too-soon")),
-        ("reasonix-v2", Some("serves-any-method")),
-    ] {
+    for (suite, flaw) in
+        [("reasonix-v1", None), ("reasonix-v2", None), ("reasonix-v2", Some("speaks-too-soon"))]
+    {
         let folder = tempfile::tempdir().unwrap();
         let (run, new) = (folder.path().join("run"), folder.path().join("new"));
         let (path, asked) = (run.display().to_string(), provocations().display().to_string());
@@ -89,7 +86,7 @@ fn a_verdict_that_depended_on_a_text_is_named() {
     assert_eq!(sidecert(&words).status.code(), Some(0), "only the reference implementation asks for it");
     let output = sidecert(["redact", &run, "--output", &path("new")]);
     assert_eq!(output.status.code(), Some(0));
-    let expected = format!("{id}: fail before, and pass in what was written");
+    let expected = format!("{id}: warn before, and pass in what was written");
     assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
 }
 
@@ -122,7 +119,7 @@ fn log() -> String {
         json!({"dir": "guest->host", "raw": "{\"method\":\"x\",\"text\":\"cut off h"}),
         json!({"dir": "guest->host", "frame": call}),
     ];
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.iter().fold(String::new(), |text, line| text + &line.to_string() + "\n")
 }
 
 /// Redacts the log; gives its lines.
@@ -216,7 +213,7 @@ fn a_run_that_was_changed_gets_no_new_digest() {
     words.extend(target.iter().map(String::as_str));
     assert_eq!(sidecert(&words).status.code(), Some(0));
     let (name, bytes) = files(&run).into_iter().find(|(name, _)| name != "run.json").unwrap();
-    let text = String::from_utf8(bytes).unwrap().replacen("\"t\":0,", "\"t\":1,", 1);
+    let text = String::from_utf8(bytes).unwrap().replacen("{\"t\":", "{\"t\":1", 1);
     fs::write(run.join(&name), text).unwrap();
     let output = sidecert(["redact", &path, "--output", &new.display().to_string()]);
     assert_eq!(output.status.code(), Some(2));

@@ -190,14 +190,14 @@ impl Redaction {
     fn payload(&mut self, from: Side, payload: &Payload<'_>) -> Payload<'static> {
         self.of(from, |it| match payload {
             Payload::Json(text) => Payload::Json(it.json(text, &[]).into()),
-            Payload::Text(text) => match Tape::scan(text.as_bytes()) {
-                // JSON with white space around it.
-                Ok(_) => Payload::Text(it.json(text, &[]).into()),
-                Err(_) => {
-                    let bytes = it.loose(text.as_bytes(), &mut loose::State::default());
-                    Payload::Text(String::from_utf8_lossy(&bytes).into_owned().into())
-                }
-            },
+            // JSON with white space around it.
+            Payload::Text(text) if Tape::scan(text.as_bytes()).is_ok() => {
+                Payload::Text(it.json(text, &[]).into())
+            }
+            Payload::Text(text) => {
+                let bytes = it.loose(text.as_bytes(), &mut loose::State::default());
+                Payload::Text(String::from_utf8_lossy(&bytes).into_owned().into())
+            }
             Payload::Bytes(bytes) => Payload::Bytes(it.loose(bytes, &mut loose::State::default()).into()),
             Payload::Fill { head, byte, count, tail } => {
                 let mut state = loose::State::default();

@@ -47,7 +47,7 @@ pub(crate) fn verdicts(opened: &Opened) -> Result<Vec<(&'static str, &'static st
     let none = BTreeSet::new();
     let setting = setting(run, contract, &none);
     let reading = Reading { source, run, suite, setting, selected: &run.selected };
-    let judged = reading.judged(Profile::Reference, Guest::Late)?;
+    let judged = reading.judged(Profile::Specified, Guest::Late)?;
     let word = |verdict: &Verdict| match verdict {
         Verdict::Pass { .. } => "pass",
         Verdict::Fail(_) => "fail",
