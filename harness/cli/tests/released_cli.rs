@@ -53,7 +53,7 @@ fn the_released_host_does_not_notice_a_tap() {
         );
         let record = text("ndjson");
         assert!(
-            record.ends_with("\n") && record.contains("{\"end\":\"done\""),
+            record.ends_with('\n') && record.contains("{\"end\":\"done\""),
             "it was not recorded to its end"
         );
         assert_eq!(record.contains("dataBase64"), name == "large-input");

@@ -227,7 +227,6 @@ enum Wrong {
 }
 
 impl Wrong {
-    #[expect(clippy::needless_pass_by_value, reason = "it stands where errors are mapped")]
     fn says(error: impl std::fmt::Display) -> Self {
         Self::Line(error.to_string())
     }
