@@ -19,6 +19,9 @@ const FOLDER: &str = "golden/recordings";
 /// Where it stands where they come from.
 const PROVENANCE: &str = "golden/recordings/provenance.toml";
 
+/// Those of the released Reasonix CLI as a host, which a script of their own makes.
+const REASONIX_CLI: &str = "reasonix-cli-1.38.11";
+
 /// Which recordings there are, and where they come from.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -110,6 +113,12 @@ pub(crate) fn record(repository: &Repository) -> Outcome {
     let mut build = repository.cargo();
     build.args(["build", "--locked", "--workspace", "--bins"]);
     output(&mut build)?;
+    if !repository.root.join(FOLDER).join(REASONIX_CLI).exists() {
+        let mut script = repository.command("python3");
+        script.args(["golden/record_reasonix_cli.py", "--sidecert", "target/debug/sidecert"]);
+        output(&mut script)?;
+        println!("recorded {REASONIX_CLI}");
+    }
     let mut provenance = read(repository)?;
     provenance.recording.retain(|known| repository.root.join(FOLDER).join(&known.path).exists());
     for plan in PLANS {

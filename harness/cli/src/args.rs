@@ -46,6 +46,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: ScriptCommand,
     },
+    /// Write a recording again without what was written in it: prompts, messages, contents, paths.
+    Redact(RedactArgs),
     /// Stand where a guest stands, relay between its host and it, and record what passes.
     Tap(TapArgs),
     /// Be a conforming program, or a flawed one.
@@ -275,6 +277,34 @@ pub(crate) struct ReplayArgs {
     pub(crate) context: usize,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::TABLE)]
+pub(crate) struct RedactArgs {
+    #[command(flatten)]
+    pub(crate) from: RecordingArgs,
+    /// Where to write it, a folder for a run and a file for anything else. It must be new.
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) output: PathBuf,
+    /// Keep the texts below this JSON pointer into a frame; `*` stands for any one name or index.
+    #[arg(long, value_name = "POINTER", value_parser = pointer)]
+    pub(crate) keep: Vec<String>,
+    /// Whose texts to replace; of the other only those that this side wrote before.
+    #[arg(long, value_enum, default_value_t = RedactSide::Both)]
+    pub(crate) side: RedactSide,
+}
+
+/// Whose texts are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RedactSide {
+    Host,
+    Guest,
+    Both,
+}
+
+fn pointer(text: &str) -> Result<String, String> {
+    if text.starts_with('/') { Ok(text.to_owned()) } else { Err("a JSON pointer begins with `/`".to_owned()) }
 }
 
 #[derive(Debug, Subcommand)]

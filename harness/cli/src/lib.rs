@@ -73,6 +73,7 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
         }
         Command::Init { side: InitSide::Guest(args) } => commands::init::run(&args),
         Command::Judge(args) => commands::judge::run(&args),
+        Command::Redact(args) => commands::redact::run(&args),
         Command::Tap(args) => commands::tap::run(&args),
         Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
             commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())

@@ -167,7 +167,7 @@ fn head(path: &Path) -> Result<Vec<u8>, Fault> {
 }
 
 /// Opens a file of a recording. A device or a pipe may never end, so it is none.
-fn regular(path: &Path) -> io::Result<File> {
+pub(crate) fn regular(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
@@ -175,6 +175,11 @@ fn regular(path: &Path) -> io::Result<File> {
 }
 
 impl Recorded<'_> {
+    /// Whether it is a log, which becomes a transcript only when it is read.
+    pub(crate) fn is_log(&self) -> bool {
+        matches!(self.form, Some(Form::Log(_) | Form::Two(..)))
+    }
+
     /// Opens it as a transcript. What is wrong with a log is an error of reading that holds a [`LogFault`].
     pub(crate) fn open<'c>(
         &self,

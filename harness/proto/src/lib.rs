@@ -6,6 +6,7 @@
 //! bytes → wire → json → rpc → exchange → judge → verdict        what is read
 //! script → play ⇄ machine … → transcript                        what is done, and its record
 //! scribe → transcript                                           what passes between two others
+//! transcript → redact → transcript                              the same without what was written in it
 //! requirement, suite, contract                                  what is asked, and of whom
 //! ```
 
@@ -19,6 +20,7 @@ pub mod log;
 pub mod machine;
 pub mod play;
 pub mod reasonix;
+pub mod redact;
 pub mod replay;
 pub mod requirement;
 pub mod rpc;

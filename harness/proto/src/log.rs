@@ -27,6 +27,18 @@ use crate::wire::{Deframer, Line};
 /// How many ids of questions are remembered on each side of a merge; the lowest are forgotten first.
 const ASKED_MOST: usize = 1 << 16;
 
+/// The member of a line of a log that says who wrote the frame.
+pub const DIRECTION: &str = "dir";
+
+/// Who wrote a frame of this direction.
+pub fn side(direction: &str) -> Option<Side> {
+    match direction {
+        "host->guest" => Some(Side::Host),
+        "guest->host" => Some(Side::Guest),
+        _ => None,
+    }
+}
+
 /// Why a log is none, or not all of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFault {
@@ -187,12 +199,10 @@ impl<'c> Log<'c> {
     fn line(&mut self, line: &[u8]) -> Result<(), String> {
         let tape = Tape::scan(line).map_err(|fault| format!("not JSON: {fault}"))?;
         let root = tape.root();
-        let from = match root.get("dir").and_then(|dir| dir.as_str()).as_deref() {
-            Some("host->guest") => Side::Host,
-            Some("guest->host") => Side::Guest,
-            Some(other) => return Err(format!("dir is {other:?}; it is \"host->guest\" or \"guest->host\"")),
-            None => return Err("no \"dir\", which is \"host->guest\" or \"guest->host\"".to_owned()),
-        };
+        let dir = root.get(DIRECTION).and_then(|dir| dir.as_str());
+        let dir = dir.ok_or("no \"dir\", which is \"host->guest\" or \"guest->host\"")?;
+        let other = || format!("dir is {dir:?}; it is \"host->guest\" or \"guest->host\"");
+        let from = side(&dir).ok_or_else(other)?;
         match (root.get("frame"), root.get("raw").and_then(|raw| raw.as_str())) {
             (Some(frame), _) => {
                 let method = frame.get("method").and_then(|method| method.as_str());

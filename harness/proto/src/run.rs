@@ -52,6 +52,8 @@ pub struct Run {
     pub started: String,
     /// Whether every script was played in a process of its own.
     pub isolate: bool,
+    /// Whether texts in it were replaced since, so that it is no longer what was said.
+    pub redacted: bool,
     /// The processes, in order.
     pub processes: Vec<Recording>,
 }
@@ -99,6 +101,9 @@ impl Run {
         out.text("platform", &self.platform);
         out.text("started", &self.started);
         out.member("isolate", if self.isolate { "true" } else { "false" });
+        if self.redacted {
+            out.member("redacted", "true");
+        }
         let processes = self.processes.iter().map(|recording| {
             let scripts =
                 recording.scripts.iter().map(|script| quoted(script)).collect::<Vec<_>>().join(", ");
@@ -155,6 +160,7 @@ impl Run {
             platform: text_of(root, "platform")?,
             started: text_of(root, "started")?,
             isolate: root.get("isolate").and_then(|isolate| isolate.as_bool()).unwrap_or_default(),
+            redacted: root.get("redacted").and_then(|redacted| redacted.as_bool()).unwrap_or_default(),
             processes: recordings(root)?,
         })
     }
@@ -243,6 +249,7 @@ mod tests {
             platform: "linux x86_64".into(),
             started: "2026-01-01T00:00:00Z".into(),
             isolate: true,
+            redacted: true,
             processes: vec![
                 Recording {
                     name: "001-a".into(),
@@ -257,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for run in [full(), Run { executable_sha256: None, contract: None, manifest: None, ..full() }] {
+        for run in [full(), Run { executable_sha256: None, contract: None, redacted: false, ..full() }] {
             assert_eq!(Run::read(run.write().as_bytes()).unwrap(), run);
         }
     }

@@ -123,6 +123,7 @@ pub(crate) fn checked(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Re
         withheld: environment.withheld,
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        redacted: false,
         isolate: args.isolate,
         processes: Vec::new(),
     };

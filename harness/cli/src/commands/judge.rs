@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 
-use sidecert_proto::contract::Side;
+use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::digest::Digest;
 use sidecert_proto::judge::{Judge, Judged, Outcome, RecordingFault};
 use sidecert_proto::log::{Guest, LogFault};
@@ -12,14 +12,14 @@ use sidecert_proto::run::Run;
 use sidecert_proto::script::Setting;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::End;
-use sidecert_proto::verdict::{At, Verdict, Why};
+use sidecert_proto::verdict::{At, Profile, Verdict, Why};
 use sidecert_reports::terminal::Detail;
 use sidecert_reports::{Report, json, junit, markdown, terminal};
 
 use crate::args::{JudgeArgs, Judging, ReportFormat};
 use crate::excerpts::Excerpts;
 use crate::exit::{self, Fault};
-use crate::recording::{self, Recorded, Source};
+use crate::recording::{self, Opened, Recorded, Source};
 use crate::{environment, output, report, scripts, select};
 
 /// How much of a recording is read at once, in bytes.
@@ -43,6 +43,37 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
     Ok(report.outcome.exit_code)
 }
 
+/// What recordings say of each requirement, in a word.
+pub(crate) fn verdicts(opened: &Opened) -> Result<Vec<(&'static str, &'static str)>, Fault> {
+    let Opened { source, run, suite, contract, .. } = opened;
+    let none = BTreeSet::new();
+    let setting = setting(run, contract, &none);
+    let reading = Reading { source, run, suite, setting, selected: &run.selected };
+    let judged = reading.judged(Profile::Specified, Guest::Late)?;
+    let word = |verdict: &Verdict| match verdict {
+        Verdict::Pass { .. } => "pass",
+        Verdict::Fail(_) => "fail",
+        Verdict::Warn(_) => "warn",
+        Verdict::NotApplicable(_) => "not applicable",
+        Verdict::Undecided(_) => "undecided",
+    };
+    Ok(judged.verdicts.iter().map(|(row, verdict)| (row.id, word(verdict))).collect())
+}
+
+/// What recordings of `run` are judged by.
+fn setting<'a>(run: &'a Run, contract: &'a Contract, declared: &'a BTreeSet<String>) -> Setting<'a> {
+    Setting {
+        contract,
+        manifest: run.manifest.as_deref(),
+        declared,
+        provocations: &run.provocations,
+        exercised: &run.exercised,
+        seed: run.seed,
+        workspace: &run.workspace,
+        given: &[],
+    }
+}
+
 /// Judges the recordings of a run. `forced` is an exit code that the recording of it came to.
 pub(crate) fn report(
     source: &Source,
@@ -56,20 +87,11 @@ pub(crate) fn report(
     let required = select::required(suite, Side::Guest, judging)?;
     let contract = recording::contract_of(run, suite)?;
     let none = BTreeSet::new();
-    let setting = Setting {
-        contract: &contract,
-        manifest: run.manifest.as_deref(),
-        declared: &none,
-        provocations: &run.provocations,
-        exercised: &run.exercised,
-        seed: run.seed,
-        workspace: &run.workspace,
-        given: &[],
-    };
+    let setting = setting(run, &contract, &none);
     let reading = Reading { source, run, suite, setting, selected };
-    let mut judged = reading.judged(judging, Guest::Late)?;
+    let mut judged = reading.judged(judging.profile.into(), Guest::Late)?;
     if source.is_unordered() {
-        let other = reading.judged(judging, Guest::Early)?;
+        let other = reading.judged(judging.profile.into(), Guest::Early)?;
         agreed(&mut judged, &other);
     }
     let facts =
@@ -102,12 +124,12 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// Judges the recordings that are what was recorded. One that was changed is no evidence, for or against anybody;
     /// one that is cut off is, as far as it goes.
-    fn judged(&self, judging: &Judging, guest: Guest) -> Result<Judged, Fault> {
-        let (judged, differ) = self.judged_without(&BTreeSet::new(), judging, guest)?;
+    fn judged(&self, profile: Profile, guest: Guest) -> Result<Judged, Fault> {
+        let (judged, differ) = self.judged_without(&BTreeSet::new(), profile, guest)?;
         let has_an_end = |process: &usize| judged.processes.get(*process).is_some_and(|it| it.end.is_some());
         let changed: BTreeSet<usize> = differ.iter().copied().filter(has_an_end).collect();
         let mut judged =
-            if changed.is_empty() { judged } else { self.judged_without(&changed, judging, guest)?.0 };
+            if changed.is_empty() { judged } else { self.judged_without(&changed, profile, guest)?.0 };
         judged.faults.retain(|fault| !changed.contains(&fault.process));
         for process in differ {
             let says = if changed.contains(&process) {
@@ -124,10 +146,10 @@ impl Reading<'_> {
     fn judged_without(
         &self,
         changed: &BTreeSet<usize>,
-        judging: &Judging,
+        profile: Profile,
         guest: Guest,
     ) -> Result<(Judged, BTreeSet<usize>), Fault> {
-        let judge = Judge::new(self.suite, Side::Guest, judging.profile.into(), self.setting, self.selected);
+        let judge = Judge::new(self.suite, Side::Guest, profile, self.setting, self.selected);
         let mut judge = if self.source.is_foreign() { judge.foreign() } else { judge };
         let (mut differ, mut faults) = (BTreeSet::new(), Vec::new());
         for (process, recording) in self.source.recordings(self.run).into_iter().enumerate() {

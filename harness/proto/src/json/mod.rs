@@ -17,6 +17,7 @@ pub use canonical::{Ambiguity, AmbiguityKind};
 pub use fault::{Fault, FaultKind};
 pub use node::{EffectiveMembers, Elements, Kind, Members, Node, Walk};
 pub use slot::Slots;
+pub(crate) use strings::origins;
 pub use strings::{quoted, write_str};
 pub use validate::{ArrayView, ObjectView, TapeJson, WrittenNumber};
 

@@ -47,6 +47,26 @@ pub(super) fn unescape(written: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Where in `written`, a JSON string without its quotes, each byte of what it says comes from; the last is its end.
+pub(crate) fn origins(written: &str) -> Vec<usize> {
+    let mut origins = Vec::with_capacity(written.len() + 1);
+    let mut at = 0;
+    while let Some(first) = written.as_bytes().get(at) {
+        let (said, used) = match (first, written.as_bytes().get(at + 1)) {
+            (b'\\', Some(b'u')) => {
+                let (character, used) = code_point(&written.as_bytes()[at..]);
+                (character.len_utf8(), used)
+            }
+            (b'\\', _) => (1, 2),
+            _ => (1, 1),
+        };
+        origins.extend(std::iter::repeat_n(at, said));
+        at += used;
+    }
+    origins.push(written.len());
+    origins
+}
+
 /// The UTF-16 unit that the `\uXXXX` at the start of `text` names, if one stands there.
 pub(super) fn unit(text: &[u8]) -> Option<u16> {
     let [b'\\', b'u', digits @ ..] = text else { return None };

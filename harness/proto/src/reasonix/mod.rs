@@ -5,5 +5,6 @@ pub mod contract;
 mod documents;
 pub mod guest;
 pub mod host;
+pub mod prose;
 pub mod sample;
 pub mod session;
