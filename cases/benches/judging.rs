@@ -1,4 +1,4 @@
-//! How fast a recording is judged, with every rule of the suite on, and whether memory grows with it.
+//! How fast a recording, and a log of others, is judged, with every rule of the suite on, and whether memory grows with it.
 //!
 //! `cargo bench -p sidecert-cases`. The mix: 40 % stream chunks, 30 % intercepts and answers, 15 % events, 10 %
 //! publishes and answers, 5 % content pages; 450 bytes a frame in the mean. Beside it, in the same run, what reading the
@@ -15,6 +15,7 @@ use sidecert_cases::reasonix::V1;
 use sidecert_proto::contract::Side;
 use sidecert_proto::json::{Slots, Tape};
 use sidecert_proto::judge::Judge;
+use sidecert_proto::log::Log;
 use sidecert_proto::script::Setting;
 use sidecert_proto::transcript::{Event, Frame, Kind, Payload, Writer, read_plain};
 use sidecert_proto::verdict::Profile;
@@ -35,9 +36,15 @@ fn main() {
     told("scan", scanned, frames, bytes, scanned);
     let judged = best(|| judge(&recording, 1));
     told("judge", judged, frames, bytes, scanned);
+    let log = log(&recording);
+    let foreign = best(|| judge_log(&log, 1));
+    told("of a log", foreign, frames, bytes, scanned);
     let before = resident_kib();
     judge(&recording, 10);
     println!("ten times as long a recording takes {} KiB more memory", resident_kib().saturating_sub(before));
+    let before = resident_kib();
+    judge_log(&log, 10);
+    println!("ten times as long a log takes {} KiB more memory", resident_kib().saturating_sub(before));
 }
 
 fn best(run: impl Fn()) -> f64 {
@@ -102,6 +109,45 @@ fn judge(recording: &[u8], times: usize) {
             .iter()
             .any(|(_, verdict)| matches!(verdict, sidecert_proto::verdict::Verdict::Fail(_)))
     );
+}
+
+/// The same conversation as somebody else would have kept it: the handshake, and what follows.
+fn log(recording: &[u8]) -> [Vec<u8>; 2] {
+    let mut parts = [Vec::new(), Vec::new()];
+    let plain = recording.split(|byte| *byte == b'\n').filter_map(read_plain);
+    for (place, plain) in plain.enumerate() {
+        let dir = if plain.from == Side::Host { "host->guest" } else { "guest->host" };
+        let part = &mut parts[usize::from(place >= HANDSHAKE.len())];
+        part.extend(format!("{{\"dir\":\"{dir}\",\"frame\":").into_bytes());
+        part.extend(plain.text);
+        part.extend(b"}\n");
+    }
+    parts
+}
+
+/// Judges a log in which what follows the handshake stands several times.
+fn judge_log(log: &[Vec<u8>; 2], times: usize) {
+    let selected = V1.rows(Side::Guest).map(|row| row.id.to_owned()).collect();
+    let setting = Setting::plain((V1.contract)());
+    let mut judge = Judge::new(&V1, Side::Guest, Profile::Reference, setting, &selected).foreign();
+    judge.begin("bench");
+    let mut reader = Log::new("bench", &V1, (V1.contract)());
+    let [handshake, rest] = log;
+    let all = rest.chunks(CHUNK_BYTES).cycle().take(rest.len().div_ceil(CHUNK_BYTES) * times);
+    for chunk in [handshake.as_slice()].into_iter().chain(all) {
+        if let Err(fault) = reader.read(chunk) {
+            panic!("{fault}");
+        }
+        judge.read(reader.transcript());
+        reader.transcript().clear();
+    }
+    if let Err(fault) = reader.finish() {
+        panic!("{fault}");
+    }
+    judge.read(reader.transcript());
+    let judged = judge.finish();
+    assert!(judged.faults.is_empty(), "{:?}", judged.faults);
+    assert!(judged.ours.is_empty(), "{:?}", judged.ours);
 }
 
 fn resident_kib() -> u64 {

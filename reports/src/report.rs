@@ -446,6 +446,11 @@ impl Report {
     /// The version of the format that this crate reads and writes.
     pub const VERSION: u32 = 1;
 
+    /// Whether we played against the target; otherwise somebody else's recording was judged.
+    pub fn is_played(&self) -> bool {
+        !self.target.argv.is_empty()
+    }
+
     /// The run in one line. Every verdict is counted, so that nothing that was not decided can look green.
     pub fn headline(&self) -> String {
         let Counts { pass, fail, warn, not_applicable, undecided } = self.counts;

@@ -95,9 +95,10 @@ pub fn cause_text(cause: &Cause) -> String {
 const PLAIN: Style = Style { color: false, width: 100, detail: Detail::Normal };
 
 fn header(page: &mut Page, report: &Report, verbose: bool) {
-    let target = match report.target.argv.as_slice() {
-        [] => "not started by sidecert: judged from a recording".to_owned(),
-        argv => command_line(argv),
+    let target = if report.is_played() {
+        command_line(&report.target.argv)
+    } else {
+        "not started by sidecert: judged from a recording".to_owned()
     };
     page.row(&Row::new("target", &target).broken(Breaks::Anywhere));
     let profile = match report.profile {
@@ -105,8 +106,12 @@ fn header(page: &mut Page, report: &Report, verbose: bool) {
         Profile::Reference => "; observed behaviour counts as required",
     };
     let strict = if report.strict { "; every should counts as required" } else { "" };
-    let ends =
-        format!("judged as a {}, against a {} played by", report.role.word(), report.role.opposite().word());
+    let (role, other) = (report.role.word(), report.role.opposite().word());
+    let ends = if report.is_played() {
+        format!("judged as a {role}, against a {other} played by")
+    } else {
+        format!("judged as a {role} by")
+    };
     let suite =
         format!("{}, {ends} {} {}{profile}{strict}", report.suite, report.tool.name, report.tool.version);
     page.row(&Row::new("suite", &suite));
@@ -122,7 +127,9 @@ fn header(page: &mut Page, report: &Report, verbose: bool) {
             page.row(&Row::new("started", started));
         }
     }
-    page.row(&Row::new("seed", &report.seed));
+    if report.is_played() {
+        page.row(&Row::new("seed", &report.seed));
+    }
 }
 
 /// Those that did not hold. One fault often shows in several of them: what was on the wire is then shown once.
@@ -148,7 +155,13 @@ fn undecided(page: &mut Page, report: &Report, verbose: bool) {
             continue;
         }
         page.line("", Paint::Plain, &format!("  {}: {}", why.words(), rows.len()));
-        page.sentence(4, Paint::Dim, what_would_decide(why));
+        let sentence = match why {
+            Why::NotProvoked if !report.is_played() => {
+                "This recording does not show it. `sidecert check` asks for it."
+            }
+            _ => what_would_decide(why),
+        };
+        page.sentence(4, Paint::Dim, sentence);
         // What the user left out is no news to the user, and what a cause cut short stands there.
         let told = |row: &&Requirement| {
             why == Why::NotSelected || report.causes.iter().any(|cause| cause.cuts.contains(&row.id))

@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use support::{mock, python_guest, sidecert, stderr, stdout};
@@ -33,12 +33,16 @@ fn frames(transcript: &Path) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The first recording of a run.
+fn transcript(run: &str) -> PathBuf {
+    let files = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|it| it == "ndjson")).min().unwrap()
+}
+
 /// The handshake and the shutdown as a log with both directions, and as one file for each.
 fn logs(folder: &Path, flaw: Option<&str>, id: &str) -> (String, String, String) {
     let run = record(folder, flaw, &[id]);
-    let transcript = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path());
-    let transcript =
-        transcript.filter(|path| path.extension().is_some_and(|it| it == "ndjson")).min().unwrap();
+    let transcript = transcript(&run);
     let mut whole = String::new();
     let (mut host, mut guest) = (String::new(), String::new());
     for (from, frame) in frames(&transcript) {
@@ -124,6 +128,35 @@ fn a_bad_log_says_the_line() {
     assert_eq!((output.status.code(), stderr(&output).contains("--suite is")), (Some(2), true));
     let output = sidecert(["judge", "--suite", SUITE, &folder.path().join("nothing").display().to_string()]);
     assert_eq!((output.status.code(), stderr(&output).contains("no recorded run")), (Some(2), true));
+}
+
+#[test]
+fn a_bad_transcript_says_the_line_and_is_judged_up_to_it() {
+    let folder = TempDir::new().unwrap();
+    let run = record(folder.path(), None, &["reasonix/members/members-fit"]);
+    let text = fs::read_to_string(transcript(&run)).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let count = lines.len();
+    let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    // The end of the conversation before its beginning.
+    let mut reordered = lines.clone();
+    reordered.swap(2, count - 3);
+    for (name, text, line, expected) in [
+        ("cut", joined(&lines[..count - 1]), count, "it has no footer"),
+        ("torn", text[..text.len() - 9].to_owned(), count, "it has no footer"),
+        ("twice", text.repeat(2), count + 1, "something follows the footer"),
+        ("reordered", joined(&reordered), 4, "the recording is out of order"),
+        ("future", text.replacen("{\"transcript\":1", "{\"transcript\":2", 1), 1, "format 2 of a transcript"),
+        ("garbage", joined(&[lines[0], lines[1], "garbage"]), 3, "not JSON"),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        let (exit, report, says) = judged(&[&path.display().to_string()]);
+        assert_eq!(exit, Some(3), "{name}: {says} {}", report["outcome"]);
+        let told = report["outcome"]["cause"].as_str().unwrap_or_default();
+        assert!(told.contains(&format!("line {line}")), "{name}: {told}");
+        assert!(told.contains(expected), "{name}: {told}");
+    }
 }
 
 #[test]

@@ -239,6 +239,8 @@ struct Process<'c> {
     spare: Slots,
     lines: u64,
     events: u64,
+    /// When the last event was.
+    t: Micros,
     observer: Box<dyn Observer<'c> + 'c>,
     pairs: Pairs<'c>,
     marks: Vec<Mark>,
@@ -306,6 +308,7 @@ impl<'c> Judge<'c> {
             spare: Slots::default(),
             lines: 0,
             events: 0,
+            t: 0,
             observer: (self.suite.observer)(self.contract),
             pairs: Pairs::default(),
             marks: vec![Mark::default(); self.suite.rules.len()],
@@ -348,7 +351,11 @@ impl<'c> Judge<'c> {
                 self.fault(&mut process, "the recording is cut off: it has no footer".to_owned());
             }
             if let Some(slice) = process.script.take() {
-                self.script_ended(&mut process, slice, Some("its recording ends in the middle".to_owned()));
+                let fault =
+                    self.judged.faults.last().filter(|fault| fault.process == self.judged.processes.len());
+                let fault = fault.map(|fault| format!(" (line {}: {})", fault.line, fault.says));
+                let says = format!("its recording ends in the middle{}", fault.unwrap_or_default());
+                self.script_ended(&mut process, slice, Some(says));
             }
         }
         self.judged.processes.push(process.ended);
@@ -378,6 +385,7 @@ impl<'c> Judge<'c> {
         if let Some(plain) = transcript::read_plain(line) {
             match Tape::scan_in(plain.text, std::mem::take(&mut process.spare)) {
                 Ok(tape) if tape.root().raw().len() == plain.text.len() => {
+                    process.advance(plain.t)?;
                     process.keep(line);
                     self.frame(process, plain.t, plain.from, None, false, &tape);
                     process.spare = tape.into_spare();
@@ -395,6 +403,7 @@ impl<'c> Judge<'c> {
                 Err("it has no header".to_owned())
             }
             Record::Event(event) => {
+                process.advance(event.t)?;
                 self.event(process, line, &event);
                 process.events += 1;
                 Ok(())
@@ -692,6 +701,9 @@ impl<'c> Judge<'c> {
 
     /// Why a script that a row needs was not played.
     fn never_played(&self, script: &ScriptDef) -> Why {
+        if self.foreign {
+            return self.cut_short();
+        }
         let none = BTreeSet::new();
         let declared = self.declared.as_ref().unwrap_or(&none);
         match (Setting { declared, ..self.setting }).unmet(script) {
@@ -727,6 +739,17 @@ impl<'c> Judge<'c> {
 type Judging = fn(&exchange::Exchange<'_>) -> Sight;
 
 impl Process<'_> {
+    /// Goes on to the time of the next event.
+    fn advance(&mut self, t: Micros) -> Result<(), String> {
+        let before = std::mem::replace(&mut self.t, t);
+        if t < before {
+            return Err(format!(
+                "its time is {t}, after an event at {before}: the recording is out of order"
+            ));
+        }
+        Ok(())
+    }
+
     /// Keeps a line for the judges of the script that is running.
     fn keep(&mut self, line: &[u8]) {
         let Some(slice) = &mut self.script else { return };

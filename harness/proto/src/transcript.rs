@@ -8,7 +8,7 @@
 //! {"end":"done","events":3}
 //! ```
 //!
-//! `t` is in microseconds since the process was launched; `l` is the link, absent when it is 0. A frame of the target
+//! `t` is in microseconds since the process was launched, and never goes back; `l` is the link, absent when it is 0. A frame of the target
 //! stands where its LF was read, a frame of ours where it was offered. Reading and then writing is the identity for
 //! what this writer wrote, and for events of kinds that it does not know.
 

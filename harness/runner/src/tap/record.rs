@@ -112,8 +112,9 @@ impl Overheard {
 
     /// Takes in bytes that are about to be relayed; `true` when the recorder is to be woken for them.
     pub(super) fn bytes(&self, from: Side, bytes: &[u8]) -> bool {
-        let t = micros(self.clock.elapsed());
         let mut queue = self.lock();
+        // Under the lock, so that time goes on in the order of the recording.
+        let t = micros(self.clock.elapsed());
         if queue.over || queue.done.is_some() {
             return false;
         }
@@ -135,8 +136,8 @@ impl Overheard {
 
     /// Takes in anything else. There are few of these, so there is always room. Nothing comes after the guest's end.
     pub(super) fn push(&self, from: Side, heard: Heard) {
-        let t = micros(self.clock.elapsed());
         let mut queue = self.lock();
+        let t = micros(self.clock.elapsed());
         if queue.over {
             return;
         }
