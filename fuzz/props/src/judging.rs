@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use sidecert_mocks::Mock;
 use sidecert_proto::contract::Side;
 use sidecert_proto::judge::Judged;
+use sidecert_proto::log::Log;
 use sidecert_proto::machine::Exited;
 use sidecert_proto::reasonix::guest::Features;
 use sidecert_proto::transcript::{self, End, Event, Frame, Kind, Payload, Record, Wait, Writer};
@@ -22,11 +23,14 @@ const FILL_BYTES_MAX: u64 = 17_000;
 /// How many events a drawn recording has at most.
 const EVENTS_MAX: usize = 128;
 
-/// Judges `bytes` as a recording, and one that is drawn from them, under every suite.
+/// Judges `bytes` as a recording, and one that is drawn from them, under every suite; logs as well.
 pub fn judging(bytes: &[u8]) {
     for stage in STAGES.iter() {
         if bytes.starts_with(b"{\"transcript\"") {
             judged_alike(stage, Profile::default(), bytes);
+        }
+        if bytes.starts_with(b"{\"dir\"") {
+            read_alike(stage, bytes);
         }
     }
     let mut draw = Draw::new(bytes);
@@ -35,6 +39,7 @@ pub fn judging(bytes: &[u8]) {
     for stage in STAGES.iter() {
         let text = recording.text();
         let before = judged_alike(stage, profile, &text);
+        read_alike(stage, &recording.log());
         if draw.flag() {
             let end = draw.below(text.len().min(1 << 16));
             judged_alike(stage, profile, &text[..end]);
@@ -74,6 +79,29 @@ fn judged_alike(stage: &Stage, profile: Profile, text: &[u8]) -> Judged {
     judged
 }
 
+/// Reads `log` at once and in pieces, and judges what it is made of.
+fn read_alike(stage: &Stage, log: &[u8]) {
+    let read = |piece: usize| {
+        let mut reader = Log::new("000", stage.suite, &stage.contract);
+        let read = log.chunks(piece).try_for_each(|chunk| reader.read(chunk));
+        let read = read.and_then(|()| reader.finish());
+        (std::mem::take(reader.transcript()), read)
+    };
+    let made = read(log.len().max(1));
+    assert_eq!(made, read(100));
+    judged_alike(stage, Profile::default(), &made.0);
+}
+
+/// The same line, at a time that is not before `latest`: out of order, nothing more is read.
+fn in_order(line: &[u8], latest: &mut u64) -> Vec<u8> {
+    let Some(rest) = line.strip_prefix(b"{\"t\":") else { return line.to_vec() };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let time: Option<u64> = std::str::from_utf8(&rest[..digits]).ok().and_then(|digits| digits.parse().ok());
+    let Some(time) = time else { return line.to_vec() };
+    *latest = time.max(*latest);
+    [format!("{{\"t\":{latest}").as_bytes(), &rest[digits..]].concat()
+}
+
 /// The recording of one process.
 #[derive(Clone, Debug, Default)]
 struct Recording {
@@ -85,14 +113,35 @@ struct Recording {
 impl Recording {
     fn text(&self) -> Vec<u8> {
         let mut writer = Writer::new("000");
+        let mut latest = 0;
         for line in &self.lines {
-            writer.text.extend_from_slice(line);
+            writer.text.extend(in_order(line, &mut latest));
             writer.text.push(b'\n');
         }
         if let Some(end) = self.footer {
             writer.record(&Record::Footer { end, events: self.lines.len() as u64 });
         }
         writer.text
+    }
+
+    /// The frames of it as a log of somebody else's, and what is no frame as it stands.
+    fn log(&self) -> Vec<u8> {
+        let mut log = Vec::new();
+        for line in &self.lines {
+            match transcript::read(line) {
+                Ok(Record::Event(Event {
+                    kind: Kind::Frame(Frame { from, payload: Payload::Json(text), .. }),
+                    ..
+                })) => {
+                    let dir = if from == Side::Host { "host->guest" } else { "guest->host" };
+                    log.extend(format!("{{\"dir\":\"{dir}\",\"frame\":{text}}}").into_bytes());
+                }
+                Ok(Record::Event(_)) => continue,
+                _ => log.extend_from_slice(line),
+            }
+            log.push(b'\n');
+        }
+        log
     }
 
     /// Parts of rehearsals, with things between them.

@@ -28,7 +28,7 @@ fn comes_back(script: &Script) {
 }
 
 fn script(draw: &mut Draw<'_>) -> Script {
-    let mut script = Script::new(&draw.text());
+    let mut script = Script::new(&name(draw));
     while !draw.is_spent() {
         if draw.below(4) == 3 {
             script.reactions.push(reaction(draw));
@@ -37,6 +37,13 @@ fn script(draw: &mut Draw<'_>) -> Script {
         }
     }
     script
+}
+
+/// A name that a script may have.
+fn name(draw: &mut Draw<'_>) -> String {
+    let letters: String =
+        draw.text().chars().filter(|letter| matches!(letter, 'a'..='z' | '0'..='9' | '-')).collect();
+    if letters.is_empty() { "x".to_owned() } else { letters }
 }
 
 fn step(draw: &mut Draw<'_>, depth: usize) -> Step {
