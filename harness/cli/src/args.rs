@@ -342,7 +342,7 @@ pub(crate) struct TapArgs {
     /// When the guest is gone, judge what it and its host did, and say what was wrong, a line each, on standard error.
     #[arg(long, requires = "suite")]
     pub(crate) judge: bool,
-    /// Write these lines to a file instead, even if there are none.
+    /// Write these lines to a new file instead, even if there are none; {pid} in its name is as for --record.
     #[arg(long, value_name = "FILE", requires = "judge")]
     pub(crate) findings: Option<PathBuf>,
     /// The guest and its arguments, as they are: no shell reads them.

@@ -4,12 +4,10 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use sidecert_proto::redact;
+
 use crate::args::TargetArgs;
 use crate::exit::Fault;
-
-/// Parts of names that look like secrets, in upper case.
-const SECRET_PARTS: [&str; 9] =
-    ["SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL"];
 
 /// A value shorter than this, in bytes, is not masked in reports: it would be found everywhere.
 const MASKED_BYTES_LEAST: usize = 8;
@@ -88,8 +86,7 @@ impl Environment {
 }
 
 fn looks_secret(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_ascii_uppercase();
-    SECRET_PARTS.iter().any(|part| name.contains(part)) || name.ends_with("_KEY")
+    redact::looks_secret(&name.to_string_lossy())
 }
 
 fn assignment(given: &OsStr) -> Option<(OsString, OsString)> {

@@ -40,6 +40,14 @@ pub(crate) fn write_private_file(path: &Path, text: &str) -> Result<(), Fault> {
     written.map_err(|error| Fault::not_written(&path.display().to_string(), &error))
 }
 
+/// Writes a file for its owner, which must not be there yet.
+pub(crate) fn write_new_file(path: &Path, text: &str) -> Result<(), Fault> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let file = fs::File::options().write(true).create_new(true).mode(0o600).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| Fault::not_written(&path.display().to_string(), &error))
+}
+
 /// Reads a file that the user names, up to [`FILE_BYTES_MAX`]: a wrong name may be a device that never ends.
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     read(fs::File::open(path)?)

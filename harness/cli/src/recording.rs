@@ -16,6 +16,8 @@ use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{self, Event, LINE_BYTES_MAX, Record};
 use sidecert_proto::wire::{Deframer, Line};
 
+use sidecert_reports::safe;
+
 use crate::args::RecordingArgs;
 use crate::exit::Fault;
 use crate::select::did_you_mean;
@@ -73,7 +75,7 @@ impl Source {
             let fault = |error: &io::Error| Fault::usage(format!("{}: {error}", path.display()));
             let told = |error: io::Error| match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                    let says = "no recorded run, and no log; `check … --record DIR` makes a run";
+                    let says = "there is no such recording; `check … --record DIR` makes one";
                     Fault::usage(format!("{}: {says}", path.display()))
                 }
                 _ => fault(&error),
@@ -293,8 +295,9 @@ impl Making for TwoFiles<'_> {
         let limit = LINE_BYTES_MAX as u64 + 1;
         let count = file.take(limit).read_until(b'\n', &mut self.line)?;
         if count as u64 == limit {
+            let line = self.merge.taken(side) + 1;
             return Err(io::Error::other(format!(
-                "a line of the {side} is longer than {LINE_BYTES_MAX} bytes"
+                "line {line} of the file of the {side} is longer than {LINE_BYTES_MAX} bytes"
             )));
         }
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
@@ -356,10 +359,14 @@ impl Recorded<'_> {
         let mut file = self.open(suite, contract, guest).map_err(|error| fault(&error))?;
         let mut deframer = Deframer::new(LINE_BYTES_MAX);
         let mut chunk = vec![0; CHUNK_BYTES];
-        let mut number = 0;
+        let (mut number, mut ended) = (0, false);
         loop {
             let count = file.read(&mut chunk).map_err(|error| fault(&error))?;
             if count == 0 {
+                if !ended {
+                    let says = "it is cut off: it has no footer, and is read as far as it goes";
+                    output::complain(&safe::escape(&format!("{}: {says}", self.path.display())));
+                }
                 return Ok(());
             }
             let mut lines = deframer.push(&chunk[..count]);
@@ -369,8 +376,10 @@ impl Recorded<'_> {
                     Line::Whole(line) => transcript::read(line).map_err(|wrong| wrong.to_string()),
                     Line::Oversize { .. } => Err(format!("longer than {LINE_BYTES_MAX} bytes")),
                 };
-                if let Record::Event(event) = read.map_err(|says| fault(&format!("line {number}: {says}")))? {
-                    take(&event);
+                match read.map_err(|says| fault(&format!("line {number}: {says}")))? {
+                    Record::Event(event) => take(&event),
+                    Record::Footer { .. } => ended = true,
+                    Record::Header { .. } => {}
                 }
             }
         }

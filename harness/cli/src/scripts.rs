@@ -19,6 +19,11 @@ pub(crate) fn read(paths: &[PathBuf], suite: &Suite) -> Result<Vec<Script>, Faul
         if taken.map(|known| known.name).any(|name| name == script.name) {
             return Err(fault(format!("the suite has a script called {:?} itself", script.name)));
         }
+        if let Some(label) = script.unsendable() {
+            return Err(fault(format!(
+                "the frame {label:?} has a $capture that no await and no reaction keeps, so it is never sent"
+            )));
+        }
         if scripts.iter().any(|other| other.name == script.name) {
             return Err(fault(format!("two scripts are called {:?}", script.name)));
         }

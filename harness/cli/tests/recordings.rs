@@ -41,6 +41,7 @@ fn transcript(run: &str) -> PathBuf {
 
 /// The handshake and the shutdown as a log with both directions, and as one file for each.
 fn logs(folder: &Path, flaw: Option<&str>, id: &str) -> (String, String, String) {
+    fs::create_dir_all(folder).unwrap();
     let run = record(folder, flaw, &[id]);
     let transcript = transcript(&run);
     let mut whole = String::new();
@@ -127,7 +128,7 @@ fn a_bad_log_says_the_line() {
     let output = sidecert(["judge", &log]);
     assert_eq!((output.status.code(), stderr(&output).contains("--suite is")), (Some(2), true));
     let output = sidecert(["judge", "--suite", SUITE, &folder.path().join("nothing").display().to_string()]);
-    assert_eq!((output.status.code(), stderr(&output).contains("no recorded run")), (Some(2), true));
+    assert_eq!((output.status.code(), stderr(&output).contains("no such recording")), (Some(2), true));
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn a_bad_transcript_says_the_line_and_is_judged_up_to_it() {
     let text = fs::read_to_string(transcript(&run)).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let count = lines.len();
-    let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let joined = |lines: &[&str]| lines.join("\n") + "\n";
     // The end of the conversation before its beginning.
     let mut reordered = lines.clone();
     reordered.swap(2, count - 3);
@@ -194,6 +195,55 @@ fn a_recording_is_replayed_against_the_same_guest_and_tells_it_from_another() {
 }
 
 #[test]
+fn a_transcript_is_replayed_by_itself_and_what_cannot_be_is_no_difference() {
+    let folder = TempDir::new().unwrap();
+    let run = record(
+        folder.path(),
+        None,
+        &["reasonix/transport/oversized-frame-fatal", "reasonix/members/members-fit"],
+    );
+    let target = mock(SUITE, None);
+    let replay = |recording: &str, more: &[&str], target: &[String]| {
+        let words = ["replay", recording, "--suite", SUITE].into_iter().chain(more.iter().copied());
+        sidecert(words.chain(["--"]).chain(target.iter().map(String::as_str)))
+    };
+    let alone = transcript(&run).display().to_string();
+    let name = transcript(&run).file_stem().unwrap().to_string_lossy().into_owned();
+    let (log, ..) = logs(&folder.path().join("log"), None, "reasonix/members/members-fit");
+    for (recording, more) in [(&alone, vec![]), (&log, vec![]), (&run, vec!["--process", name.as_str()])] {
+        let output = replay(recording, &more, &target);
+        assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+        assert!(stdout(&output).contains("1 process replayed"), "{}", stdout(&output));
+    }
+    // A guest that is ended by what is sent is ended again, and not by us.
+    assert_eq!(replay(&run, &[], &target).status.code(), Some(0));
+    for silent in [&["false"][..], &["sleep", "600"]] {
+        let silent: Vec<String> = silent.iter().map(|&word| word.to_owned()).collect();
+        let output = replay(&alone, &["--start-timeout", "1s"], &silent);
+        assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+        assert!(stdout(&output).contains("1 process not replayed: "), "{}", stdout(&output));
+    }
+    let empty = folder.path().join("empty.jsonl").display().to_string();
+    fs::write(&empty, "").unwrap();
+    assert_eq!(replay(&empty, &[], &target).status.code(), Some(2));
+    let (exit, ..) = judged(&[&empty]);
+    assert_eq!(exit, Some(2));
+}
+
+#[test]
+fn two_files_of_which_one_is_none_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let (_, host, guest) = logs(folder.path(), None, "reasonix/members/members-fit");
+    let garbage = folder.path().join("garbage").display().to_string();
+    fs::write(&garbage, "what is this\n").unwrap();
+    for (host, guest, side) in [(&garbage, &guest, "host"), (&host, &garbage, "guest")] {
+        let (exit, _, says) = judged(&["--from-host", host, "--from-guest", guest]);
+        assert_eq!(exit, Some(2), "{says}");
+        assert!(says.contains(&format!("nothing in the file of the {side} is")), "{says}");
+    }
+}
+
+#[test]
 fn a_script_of_a_recording_plays_beside_the_suite() {
     let folder = TempDir::new().unwrap();
     let run = record(folder.path(), None, &["reasonix/members/members-fit"]);
@@ -223,6 +273,12 @@ fn a_script_of_a_recording_plays_beside_the_suite() {
     let output = check(&script, &mock(SUITE, None));
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     assert!(stdout(&output).contains("sends a wrong frame and does not say so"), "{}", stdout(&output));
+    // One that can never be sent.
+    let lacking = "{\"send\":{\"json\":{\"x\":{\"$capture\":\"nope\"}}},\"as\":\"odd\"}\n{\"close\"";
+    fs::write(&script, text.replacen("{\"close\"", lacking, 1)).unwrap();
+    let output = check(&script, &mock(SUITE, None));
+    assert!(stderr(&output).contains("\"odd\" has a $capture that no"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(2));
     // What is no script says where.
     fs::write(&script, format!("{text}{{\"sned\":{{}}}}\n")).unwrap();
     let output = check(&script, &mock(SUITE, None));

@@ -189,7 +189,7 @@ fn what_cannot_be_done_is_one_line() {
     let new = path("new");
     for (words, code, expected) in [
         (vec!["--suite", "reasonix-v2", &path("log"), "--output", &path("log")], 5, "could not be written"),
-        (vec!["--suite", "reasonix-v2", &path("none"), "--output", &new], 2, "no recorded run"),
+        (vec!["--suite", "reasonix-v2", &path("none"), "--output", &new], 2, "no such recording"),
         (vec!["--suite", "reasonix-v2", &path("bad"), "--output", &new], 2, "line 8: "),
         (vec!["--suite", "reasonix-v2", &path("log"), "--output", &new, "--keep", "x"], 2, "begins with"),
         (vec![&path("log"), "--output", &new], 2, "--suite is"),

@@ -22,7 +22,7 @@ use crate::wire::{Deframer, Line};
 /// The longest part of a script that is shown to judges, in bytes.
 const SLICE_BYTES_MAX: usize = 64 << 20;
 /// How many wrong frames of our own are told.
-const OURS_MOST: usize = 32;
+pub const OURS_MOST: usize = 32;
 /// How many waits are listed.
 const WAITS_MOST: usize = 10_000;
 /// How much of the end of standard error is kept, in bytes.

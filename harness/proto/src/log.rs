@@ -187,6 +187,14 @@ impl<'c> Log<'c> {
     /// The log is over.
     pub fn finish(&mut self) -> Result<(), LogFault> {
         let rest = self.deframer.tail().to_vec();
+        if rest.is_empty() && self.lines == 0 {
+            self.made.end(End::Done);
+            return Err(LogFault {
+                line: 1,
+                says: "there is none: nothing was logged".to_owned(),
+                all: true,
+            });
+        }
         if !rest.is_empty() {
             self.lines += 1;
             if let Err(says) = self.line(&rest) {
@@ -241,6 +249,8 @@ struct Way {
     /// The ids of the questions that were taken.
     asked: BTreeSet<i64>,
     taken: u64,
+    /// How many of them are JSON-RPC.
+    frames: u64,
     over: bool,
 }
 
@@ -253,6 +263,15 @@ impl<'c> Merge<'c> {
     /// The transcript so far, of which any prefix may be taken away.
     pub fn transcript(&mut self) -> &mut Vec<u8> {
         &mut self.made.writer.text
+    }
+
+    /// How many lines of `side` were read.
+    pub fn taken(&self, side: Side) -> u64 {
+        let way = match side {
+            Side::Host => &self.host,
+            Side::Guest => &self.of_guest,
+        };
+        way.taken + way.waiting.len() as u64
     }
 
     /// Whose next line is wanted before the merge can go on; `None` when it is over.
@@ -282,11 +301,22 @@ impl<'c> Merge<'c> {
                     [Side::Host, Side::Guest].into_iter().find(|side| !self.way(*side).waiting.is_empty())
                 })
             else {
-                return self.made.finish();
+                return self.without_frames().map_or_else(|| self.made.finish(), Err);
             };
             self.go(side)?;
         }
         Ok(())
+    }
+
+    /// What is wrong where one of the files is none of a conversation: nothing can be told of the other one, either.
+    fn without_frames(&mut self) -> Option<LogFault> {
+        let (side, way) = [(Side::Host, &self.host), (Side::Guest, &self.of_guest)]
+            .into_iter()
+            .find(|(_, way)| way.frames == 0)?;
+        let says = format!("nothing in the file of the {side} is a JSON-RPC frame");
+        let line = way.taken.max(1);
+        self.made.end(End::Done);
+        Some(LogFault { line, says, all: true })
     }
 
     fn way(&mut self, side: Side) -> &mut Way {
@@ -316,7 +346,9 @@ impl<'c> Merge<'c> {
         let tape = Tape::scan(&line).ok();
         let method =
             tape.as_ref().and_then(|tape| tape.root().get("method")).and_then(|method| method.as_str());
-        match tape.as_ref().map(|tape| rpc::classify(tape.root())) {
+        let envelope = tape.as_ref().map(|tape| rpc::classify(tape.root()));
+        way.frames += u64::from(matches!(envelope, Some(Ok(_))));
+        match envelope {
             Some(Ok(Envelope::Request { id: Id::Integer(id), .. })) => {
                 if way.asked.len() >= ASKED_MOST {
                     way.asked.pop_first();
@@ -385,7 +417,7 @@ mod tests {
         // The host answers what the guest must have asked by then.
         assert_eq!(merged(Guest::Late, &[ANSWER, TELL], &[ASK]), [G, H, H]);
         // An answer to nothing still stands somewhere.
-        assert_eq!(merged(Guest::Late, &[], &[ANSWER]), [G]);
+        assert_eq!(merged(Guest::Late, &[TELL], &[ANSWER]), [H, G]);
     }
 
     #[test]

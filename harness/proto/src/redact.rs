@@ -38,6 +38,27 @@ pub struct Rule {
     pub free: Free,
 }
 
+/// Parts of names that look like those of secrets, in upper case.
+const SECRET_PARTS: [&str; 11] = [
+    "SECRET",
+    "TOKEN",
+    "PASSWORD",
+    "PASSWD",
+    "APIKEY",
+    "API_KEY",
+    "ACCESS_KEY",
+    "PRIVATE_KEY",
+    "CREDENTIAL",
+    "BEARER",
+    "AUTHORIZATION",
+];
+
+/// Whether what is called so (a variable, a member) is likely to be a secret.
+pub fn looks_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    SECRET_PARTS.iter().any(|part| name.contains(part)) || name.ends_with("_KEY")
+}
+
 /// Names of members that hold free text.
 #[derive(Clone, Copy, Debug)]
 pub struct Free {
@@ -335,7 +356,7 @@ impl Redaction {
     // ---- texts ----
 
     fn is_free(&self, name: &str) -> bool {
-        self.free.texts.contains(&name) || self.free.trees.contains(&name)
+        self.free.texts.contains(&name) || self.free.trees.contains(&name) || looks_secret(name)
     }
 
     /// Whether a text under a member of this name stays.

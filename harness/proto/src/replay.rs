@@ -16,11 +16,27 @@ use crate::transcript::{Event, Frame, Kind};
 /// What stands in the place of what does not count.
 pub const VOLATILE: &str = "\"…\"";
 
+/// What a line begins with that tells how the target ended; frames begin otherwise.
+const END: &str = "· exited: ";
+
 /// The lines of one half: what was asked of the target, and what it said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Half {
     /// One frame a line: `→ …` names a frame of ours, `← …` is one of the target's in canonical form.
     pub lines: Vec<String>,
+}
+
+impl Half {
+    fn tells_end(&self) -> bool {
+        self.lines.last().is_some_and(|line| line.starts_with(END))
+    }
+
+    /// Leaves out how the target ended if `other` does not tell: a log of others does not.
+    pub fn no_more_than(&mut self, other: &Self) {
+        if self.tells_end() && !other.tells_end() {
+            self.lines.pop();
+        }
+    }
 }
 
 /// Gathers one half, event by event.
@@ -76,7 +92,7 @@ impl<'c> Gather<'c> {
         for said in self.by_itself.into_values().flatten() {
             lines.push(format!("← {said}"));
         }
-        lines.extend(self.end.map(|end| format!("· exited: {end}")));
+        lines.extend(self.end.map(|end| format!("{END}{end}")));
         Half { lines }
     }
 

@@ -9,7 +9,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use sidecert_proto::contract::{Contract, Side};
-use sidecert_proto::judge::{Judge, Judged};
+use sidecert_proto::judge::{Judge, Judged, OURS_MOST};
 use sidecert_proto::script::Setting;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{self, Event, Kind, LINE_BYTES_MAX, Record};
@@ -89,5 +89,9 @@ fn told(judged: &Judged) -> Vec<String> {
         _ => None,
     });
     let host = judged.ours.iter().map(|(at, says)| line(Side::Host, at, "FAIL", "frame", says));
-    host.chain(guest).collect()
+    // There may be more of these than are kept.
+    let more = (judged.ours.len() >= OURS_MOST).then(|| {
+        format!("host FAIL frame: only the first {OURS_MOST} of the wrong frames are told; there may be more")
+    });
+    host.chain(more).chain(guest).collect()
 }

@@ -7,6 +7,7 @@ use sidecert_proto::log::Guest;
 use sidecert_proto::replay::{Gather, Half};
 use sidecert_proto::run::Run;
 use sidecert_proto::script::Setting;
+use sidecert_proto::transcript::Kind;
 use sidecert_reports::safe;
 use sidecert_runner::budget::IDLE_MOST;
 use sidecert_runner::record::{Order, record};
@@ -32,7 +33,11 @@ pub(crate) fn run(args: &ReplayArgs, listening: &watch::Receiver<Stop>) -> Resul
     let scratch = check::scratch()?;
     let folder = Folder::of(args.target.record.as_deref())?;
     let (none, nothing, no_exercise) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
-    let workspace = opened.run.workspace.clone();
+    // A log of others names none, and a guest may refuse a handshake without.
+    let workspace = match opened.run.workspace.as_str() {
+        "" => scratch.path().display().to_string(),
+        recorded => recorded.to_owned(),
+    };
     let setting = Setting {
         contract: &opened.contract,
         manifest: opened.run.manifest.as_deref(),
@@ -77,48 +82,76 @@ pub(crate) fn run(args: &ReplayArgs, listening: &watch::Receiver<Stop>) -> Resul
     if let Some(fault) = check::forced(recorded, listening)? {
         return Err(fault);
     }
-    let again = Opened { source: Source::Run(folder.path().to_owned()), run, ..opened.clone() };
-    let differ = compare(&opened, &again, args.context)?;
-    let code = if differ { exit::FAILED } else { exit::OK };
+    let source = Source::Run(folder.path().to_owned());
+    let again = Opened { source, run, only: Vec::new(), ..opened.clone() };
+    let code = compare(&opened, &again, args.context)?;
     folder.keep_if(code != exit::OK);
     Ok(code)
 }
 
-/// Shows where the target's halves differ; `true` if they do.
-fn compare(opened: &Opened, again: &Opened, context: usize) -> Result<bool, Fault> {
-    let mut second: BTreeMap<String, Half> = BTreeMap::new();
+/// Shows where the target's halves differ; gives the exit code.
+fn compare(opened: &Opened, again: &Opened, context: usize) -> Result<u8, Fault> {
+    let mut second: BTreeMap<String, (Half, Option<String>)> = BTreeMap::new();
+    let mut cause = None;
     let played = again.run.processes.iter().filter(|recording| recording.set_aside.is_none());
     for (recorded, recording) in again.recordings()?.iter().zip(played) {
         let name = recording.scripts.first().cloned().unwrap_or_default();
-        second.insert(name, half(again, recorded)?);
+        let (half, cut) = half(again, recorded)?;
+        cause = cause.or_else(|| cut.clone());
+        second.insert(name, (half, cut));
     }
     let mut told = String::new();
-    let (mut same, mut differ) = (0, 0);
+    let (mut same, mut differ, mut missing) = (0, 0, 0);
     for recorded in opened.recordings()? {
-        let first = half(opened, &recorded)?;
+        let (first, _) = half(opened, &recorded)?;
         let name = super::script::name(recorded.name);
-        let second = second.remove(&name).unwrap_or_default();
+        let shown = safe::escape(recorded.name);
+        let Some((mut second, cut)) = second.remove(&name) else {
+            missing += 1;
+            told.push_str(&format!("{shown} was not replayed\n"));
+            continue;
+        };
+        second.no_more_than(&first);
         if first == second {
             same += 1;
-        } else {
-            differ += 1;
-            told.push_str(&difference(recorded.name, &first, &second, context));
+            continue;
+        }
+        differ += 1;
+        told.push_str(&difference(recorded.name, &first, &second, context));
+        if let Some(cut) = cut {
+            told.push_str(&format!("{shown} was not replayed to its end: {}\n", safe::escape(&cut)));
         }
     }
     let processes =
         |count: usize| if count == 1 { "1 process".to_owned() } else { format!("{count} processes") };
-    told.push_str(&match differ {
-        0 => format!("{} replayed: the target says the same\n", processes(same)),
+    told.push_str(&match (differ, same) {
+        (0, 0) => String::new(),
+        (0, _) => format!("{} replayed: the target says the same\n", processes(same)),
         _ => format!("{} replayed: the target says something else in {differ}\n", processes(same + differ)),
     });
+    if missing > 0 {
+        let cause = cause.unwrap_or_else(|| "the run ended before".to_owned());
+        told.push_str(&format!("{} not replayed: {}\n", processes(missing), safe::escape(&cause)));
+    }
     output::print(&told)?;
-    Ok(differ > 0)
+    Ok(match (differ, missing) {
+        (0, 0) => exit::OK,
+        (0, _) => exit::UNDECIDED,
+        _ => exit::FAILED,
+    })
 }
 
-fn half(opened: &Opened, recorded: &crate::recording::Recorded<'_>) -> Result<Half, Fault> {
+/// What the target said in a recording, and why a script in it came to no end.
+fn half(opened: &Opened, recorded: &crate::recording::Recorded<'_>) -> Result<(Half, Option<String>), Fault> {
     let mut gather = Gather::new(&opened.contract, (opened.suite.contract)());
-    recorded.events(opened.suite, &opened.contract, Guest::Late, &mut |event| gather.event(event))?;
-    Ok(gather.finish())
+    let mut cut = None;
+    recorded.events(opened.suite, &opened.contract, Guest::Late, &mut |event| {
+        if let Kind::Ended { cut: Some(cause), .. } = &event.kind {
+            cut.get_or_insert_with(|| cause.clone().into_owned());
+        }
+        gather.event(event);
+    })?;
+    Ok((gather.finish(), cut))
 }
 
 /// The lines that differ, and some around them.

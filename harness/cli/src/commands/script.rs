@@ -51,7 +51,12 @@ impl Opened {
             .map(|recorded| {
                 let mut script = Recorded::new(&name(recorded.name));
                 recorded.events(self.suite, &self.contract, Guest::Late, &mut |event| script.event(event))?;
-                Ok(script.finish())
+                let script = script.finish();
+                if script.steps.is_empty() {
+                    let says = "nothing was sent in it, so there is nothing to send again";
+                    return Err(Fault::usage(format!("{}: {says}", recorded.path.display())));
+                }
+                Ok(script)
             })
             .collect()
     }

@@ -3,11 +3,12 @@
 //! The host is the one that started us, so standard output is the guest's alone, and the exit code is its, too. What
 //! goes wrong with the recording is a line on standard error, and nothing more.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use sidecert_proto::contract::Contract;
 use sidecert_proto::machine::Exited;
-use sidecert_proto::suite::Suite;
 use sidecert_runner::tap::{self, Record};
 
 use crate::args::TapArgs;
@@ -32,11 +33,19 @@ pub(crate) fn run(args: &TapArgs) -> Result<u8, Fault> {
         (None, None) => None,
     };
     let path = named(&args.record);
-    let said = path.clone();
+    let to = args.findings.as_deref().map(named);
+    if to.as_ref() == Some(&path) {
+        return Err(Fault::usage("--findings and --record name the same file"));
+    }
+    let is_recorded = Arc::new(AtomicBool::new(true));
+    let (said, failed) = (path.clone(), is_recorded.clone());
     let record = Record {
         path: path.clone(),
         line_bytes_max: contract.as_ref().map_or(LINE_BYTES_MAX, |(suite, it)| (suite.line_bytes_max)(it)),
-        told: Box::new(move |error| complain(&said, &format!("{error}; all is relayed, and not recorded"))),
+        told: Box::new(move |error| {
+            failed.store(false, Ordering::Relaxed);
+            complain(&said, &format!("{error}; all is relayed, and not recorded"));
+        }),
     };
     let ended = tap::tap(&args.command, record)
         .map_err(|fault| Fault { code: exit::NOT_STARTED, says: fault.to_string() })?;
@@ -47,7 +56,13 @@ pub(crate) fn run(args: &TapArgs) -> Result<u8, Fault> {
     if args.judge
         && let Some((suite, contract)) = &contract
     {
-        judge(&path, suite, contract, args.findings.as_deref());
+        // What is in the file otherwise is another session.
+        let lines = if is_recorded.load(Ordering::Relaxed) {
+            findings::transcript(&path, suite, contract)
+        } else {
+            Err(io::Error::other("nothing was recorded"))
+        };
+        tell(&path, lines, to.as_deref());
     }
     match ended.exited {
         Exited::Code(code) => Ok(u8::try_from(code).unwrap_or(exit::OURS)),
@@ -60,16 +75,18 @@ pub(crate) fn run(args: &TapArgs) -> Result<u8, Fault> {
 }
 
 /// Says what was wrong. The host hears of none of it, so nothing that fails here is more than a line.
-fn judge(path: &Path, suite: &'static Suite, contract: &Contract, to: Option<&Path>) {
-    let lines = match findings::transcript(path, suite, contract) {
-        Ok(lines) => lines,
-        Err(error) => return complain(path, &format!("not judged: {error}")),
-    };
+fn tell(path: &Path, lines: io::Result<Vec<String>>, to: Option<&Path>) {
+    let lines = lines.unwrap_or_else(|error| {
+        let says = format!("not judged: {error}");
+        complain(path, &says);
+        vec![says]
+    });
     let text = lines.iter().fold(String::new(), |text, line| text + line + "\n");
     match to {
         Some(to) => {
-            if let Err(fault) = output::write_private_file(to, &text) {
+            if let Err(fault) = output::write_new_file(to, &text) {
                 output::complain(&format!("--findings {fault}"));
+                drop(output::print_to_stderr(&text));
             }
         }
         // Nobody may be reading it, which is their affair.

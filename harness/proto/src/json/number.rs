@@ -16,6 +16,8 @@ pub(super) struct Decimal<'a> {
 
 /// Exponents of more digits than this are not computed with.
 const EXPONENT_DIGITS_MAX: usize = 17;
+/// How many zeros at the end of an integer are written out.
+const PLAIN_ZEROS_MAX: usize = 20;
 
 impl<'a> Decimal<'a> {
     /// Reads a JSON number.
@@ -68,7 +70,7 @@ impl<'a> Decimal<'a> {
         self.negative == other.negative && self.exponent == other.exponent && self.digits().eq(other.digits())
     }
 
-    /// Appends the one way to write this number.
+    /// Appends the one way to write this number: without an exponent, where people would.
     pub(super) fn write_canonical(self, out: &mut Vec<u8>) {
         if !self.exact || (self.head.is_empty() && self.tail.is_empty()) {
             out.extend_from_slice(self.lexeme.as_bytes());
@@ -78,7 +80,9 @@ impl<'a> Decimal<'a> {
             out.push(b'-');
         }
         out.extend(self.digits());
-        if self.exponent != 0 {
+        if let Ok(zeros @ 1..=PLAIN_ZEROS_MAX) = usize::try_from(self.exponent) {
+            out.resize(out.len() + zeros, b'0');
+        } else if self.exponent != 0 {
             out.push(b'e');
             out.extend_from_slice(self.exponent.to_string().as_bytes());
         }

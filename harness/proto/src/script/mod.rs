@@ -268,6 +268,45 @@ pub enum Reply {
     Never,
 }
 
+/// What a script captures, and whether that is all that it needs.
+impl Script {
+    /// The first frame that would never be sent, since nothing in the script captures what it needs: its label.
+    pub fn unsendable(&self) -> Option<&str> {
+        let mut captures = Captures::new();
+        for reaction in &self.reactions {
+            reaction.when.captured(&mut captures);
+        }
+        captured(&self.steps, &mut captures);
+        unsendable(&self.steps, &captures)
+    }
+}
+
+fn captured(steps: &[Step], captures: &mut Captures) {
+    for step in steps {
+        match step {
+            Step::Await { frame, .. } => frame.captured(captures),
+            Step::Repeat { steps, .. } => captured(steps, captures),
+            Step::Each { name, steps, .. } => {
+                captures.insert(name.clone(), String::new());
+                captured(steps, captures);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn unsendable<'s>(steps: &'s [Step], captures: &Captures) -> Option<&'s str> {
+    steps.iter().find_map(|step| match step {
+        Step::Send { label, frame: Outgoing::Template(template) }
+        | Step::Raw { label, frame: Outgoing::Template(template), .. }
+        | Step::Tail { label, frame: Outgoing::Template(template), .. } => {
+            template.lacks(captures).then(|| label.as_deref().unwrap_or("without a label"))
+        }
+        Step::Repeat { steps, .. } | Step::Each { steps, .. } => unsendable(steps, captures),
+        _ => None,
+    })
+}
+
 /// Building scripts in Rust; what is built is plain data.
 impl Script {
     /// An empty script.

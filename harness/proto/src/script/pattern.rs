@@ -172,6 +172,19 @@ impl Pattern {
         }
     }
 
+    /// Adds what it captures, without values.
+    pub fn captured(&self, captures: &mut Captures) {
+        match self {
+            Self::Capture(name, of) => {
+                captures.insert(name.clone(), String::new());
+                of.captured(captures);
+            }
+            Self::Either(all) | Self::Elements(all) => all.iter().for_each(|one| one.captured(captures)),
+            Self::Members(members) => members.iter().for_each(|(_, member)| member.captured(captures)),
+            _ => {}
+        }
+    }
+
     /// Whether `node` matches. What is captured on the way is kept only if all of it does.
     pub fn matches(&self, node: Node<'_>, ids: &BTreeMap<String, i64>, captures: &mut Captures) -> bool {
         let mut fresh = Captures::new();

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::{Outgoing, Pattern, Process, Reaction, Reply, Script, Step, Template, Within};
 use crate::contract::Side;
 use crate::json::{Tape, quoted};
+use crate::machine::Exited;
 use crate::rpc::{self, Envelope, Id, Outcome};
 use crate::transcript::{Event, Frame, Kind, Payload};
 
@@ -26,7 +27,6 @@ pub struct Recorded {
     last: BTreeMap<String, usize>,
     /// Whether the target has answered anything.
     answered: bool,
-    closed: bool,
     killed: bool,
 }
 
@@ -45,7 +45,6 @@ impl Recorded {
             labels: BTreeMap::new(),
             last: BTreeMap::new(),
             answered: false,
-            closed: false,
             killed: false,
         }
     }
@@ -57,14 +56,18 @@ impl Recorded {
             Kind::Frame(frame) => self.theirs(frame),
             Kind::Wrote { label, parts } => self.cut(label.as_deref(), parts),
             Kind::Closed { from: Side::Host } => {
-                self.closed = true;
                 self.script.steps.push(Step::Close);
             }
             Kind::Killed => {
                 self.killed = true;
                 self.script.steps.push(Step::Kill);
             }
-            Kind::Exited(_) if self.closed && !self.killed => self.script.steps.push(Step::Exit),
+            // It left by itself, whatever we did then: it is not ended before it could do so again.
+            Kind::Exited(Exited::Code(_)) => {
+                self.script.steps.retain(|step| *step != Step::Kill);
+                self.script.steps.push(Step::Exit);
+            }
+            Kind::Exited(_) if !self.killed => self.script.steps.push(Step::Exit),
             _ => {}
         }
     }

@@ -208,6 +208,7 @@ fn process_name(process: Process) -> &'static str {
 }
 
 fn read_header(root: Node<'_>) -> Result<Script, String> {
+    only(root, &["script", "format", "process"])?;
     let name = root.get("script").and_then(|name| name.as_str());
     let name = name.ok_or("the first line is {\"script\":NAME,\"format\":1}")?;
     if name.is_empty() || !name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
@@ -236,10 +237,16 @@ fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
         return Err("a step is an object with one of its names first".to_owned());
     };
     if let Some(kind) = PLAIN.iter().find(|(plain, _)| *plain == name) {
+        only(node, &[&*name])?;
+        only(value, if name == "fence" { &["or"] } else { &[] })?;
         return Ok(match (&kind.1, value.get("or")) {
             (Step::Fence { .. }, Some(_)) => Step::Fence { or_end: true },
             (step, _) => step.clone(),
         });
+    }
+    if let Some((_, more)) = MEMBERS.iter().find(|(step, _)| *step == name) {
+        let known: Vec<&str> = [&*name].into_iter().chain(more.iter().copied()).collect();
+        only(node, &known)?;
     }
     let label = text(node, "as")?;
     let number =
@@ -274,6 +281,34 @@ fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
     })
 }
 
+/// What may stand in a step beside its name.
+const MEMBERS: [(&str, &[&str]); 7] = [
+    ("send", &["as"]),
+    ("raw", &["as", "departs"]),
+    ("tail", &["as", "departs"]),
+    ("cut", &[]),
+    ("await", &["within"]),
+    ("repeat", &["steps"]),
+    ("each", &["as", "steps"]),
+];
+
+/// Refuses a member that nothing reads: it is likely to be a slip of the pen.
+fn only(node: Node<'_>, known: &[&str]) -> Result<(), String> {
+    let mut seen: Vec<String> = Vec::new();
+    for (name, _) in node.members() {
+        if !known.contains(&&*name) {
+            let known = known.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+            let known = if known.is_empty() { "nothing".to_owned() } else { known };
+            return Err(format!("{name:?} is not known here; there can be {known}"));
+        }
+        if seen.iter().any(|other| *other == name) {
+            return Err(format!("{name:?} stands twice"));
+        }
+        seen.push(name.into_owned());
+    }
+    Ok(())
+}
+
 fn read_steps(node: Node<'_>, depth: usize) -> Result<Vec<Step>, String> {
     let steps = node.get("steps").filter(|steps| steps.kind() == Kind::Array);
     steps.ok_or("steps is an array")?.elements().map(|step| read_step(step, depth + 1)).collect()
@@ -298,6 +333,7 @@ fn read_outgoing(node: Node<'_>) -> Result<Outgoing, String> {
 }
 
 fn read_reaction(node: Node<'_>) -> Result<Reaction, String> {
+    only(node, &["when", "answer", "never", "twice", "after", "times"])?;
     let when = Pattern::read(node.get("when").ok_or("a reaction begins with when")?)?;
     let number = |name: &str| {
         let node = node.get(name);
@@ -391,6 +427,11 @@ mod tests {
                 &format!("{head}{{\"raw\":{{\"json\":1}}}}"),
                 "line 2: raw says in \"departs\" what makes the frame wrong",
             ),
+            (
+                &format!("{head}{{\"await\":{{}},\"witihn\":1}}"),
+                "line 2: \"witihn\" is not known here; there can be \"await\", \"within\"",
+            ),
+            (&format!("{head}{{\"fence\":{{}},\"fence\":{{}}}}"), "line 2: \"fence\" stands twice"),
             (&format!("{head}{{\"when\":{{}}}}"), "line 2: a reaction has answer or never"),
             (
                 "{\"script\":\"../x\",\"format\":1}",
