@@ -121,7 +121,7 @@ fn a_command_line_that_is_wrong() {
     let output = sidecert(["mock", "guest", "--suite", SUITE, "--flaw", "speaks-to-soon"]);
     assert_eq!((output.status.code(), stderr(&output).contains("but speaks-too-soon")), (Some(2), true));
     let output = sidecert(["judge", "/no/such/run"]);
-    assert_eq!((output.status.code(), stderr(&output).contains("no recorded run")), (Some(2), true));
+    assert_eq!((output.status.code(), stderr(&output).contains("no such recording")), (Some(2), true));
 }
 
 /// What is told as the root cause when `script` is checked, and with which code; nothing is tried twice.
