@@ -121,13 +121,16 @@ fn surroundings() {
     say(&format!("terminal: {}", fs::File::open("/dev/tty").is_ok()));
 }
 
-/// Leaves one behind that stays, and stays.
+/// Leaves one behind that stays, and stays. Its own id is told first: nobody may hear what comes after the signal.
 fn to_its_launcher(signal: Signal) {
     // Only then is it certain that the launcher has said that it has started us.
     until_end_of_input();
+    say(&process::id().to_string());
     start("stays", &[]);
     rustix::process::kill_process(rustix::process::getppid().unwrap(), signal).unwrap();
-    stay();
+    loop {
+        thread::park();
+    }
 }
 
 /// Tells what [`stop::listen`] hears.
