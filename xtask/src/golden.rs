@@ -19,6 +19,8 @@ const FOLDER: &str = "golden/recordings";
 /// Where it stands where they come from.
 const PROVENANCE: &str = "golden/recordings/provenance.toml";
 
+/// Where temporary folders are made while something is recorded.
+const SHARED_MEMORY: &str = "/dev/shm";
 /// Those of the released Reasonix CLI as a host, which a script of their own makes.
 const REASONIX_CLI: &str = "reasonix-cli-1.38.11";
 
@@ -159,6 +161,8 @@ fn make(repository: &Repository, plan: &Plan) -> Result<String, String> {
     let paths = env::var_os("PATH").unwrap_or_default();
     let paths = env::join_paths([built].into_iter().chain(env::split_paths(&paths)));
     check.env("PATH", paths.map_err(|error| error.to_string())?);
+    // Where the guest is told to work stands in its handshake: below a folder that every Linux has.
+    check.env("TMPDIR", SHARED_MEMORY);
     check.args(&words).args(["--quiet", "--record", &folder, "--"]).args(plan.target);
     let status = check.status().map_err(|error| format!("sidecert: {error}"))?;
     // A flaw is found, and that is what is recorded.
