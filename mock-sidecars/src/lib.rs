@@ -545,7 +545,15 @@ impl Machine for Mock<'_> {
                 }
             }
             Input::Broken | Input::Interrupted => self.exit(1),
-            Input::Wrote(_) | Input::Stderr(_) | Input::Exited(_) | Input::Left(_) => {}
+            // The process that it is has one link, and starts no other.
+            Input::Wrote(_)
+            | Input::Stderr(_)
+            | Input::Exited(_)
+            | Input::Left(_)
+            | Input::Launched(_)
+            | Input::NotLaunched(_)
+            | Input::Signal(_)
+            | Input::Pong => {}
         }
     }
 

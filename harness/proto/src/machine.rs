@@ -25,7 +25,15 @@ pub enum Input<'a> {
     Broken,
     /// The process on the link wrote this to its standard error.
     Stderr(&'a [u8]),
-    /// The process on the link ended.
+    /// A process was started, and this is its link from now on. The first input of every link but 0.
+    Launched(&'a Launched),
+    /// The process that was to be started on the link could not be: why, in a sentence. The last input of the link.
+    NotLaunched(&'a str),
+    /// The remote-controlled process on the link was sent this signal, and went on.
+    Signal(i32),
+    /// The remote-controlled process on the link answers [`Order::Ping`].
+    Pong,
+    /// The process on the link ended. [`Exited::Unknown`] on the link of a remote-controlled one: it is gone.
     Exited(Exited),
     /// The process on the link left another one running when it ended; it has been killed.
     Left(Left),
@@ -64,10 +72,80 @@ pub enum Action {
         /// Which.
         link: LinkId,
     },
+    /// Start a process. Its link is the one after the highest that there is, and must be named so.
+    Launch {
+        /// Its link from now on.
+        link: LinkId,
+        /// What to start.
+        launch: Launch,
+    },
+    /// Let the remote-controlled process on the link do something that is not writing.
+    Tell {
+        /// Which.
+        link: LinkId,
+        /// What.
+        order: Order,
+    },
     /// The machine is a process of its own and ends with this code.
     Exit(u8),
     /// The machine has nothing more to do.
     Done,
+}
+
+/// A process that is to be started, without a shell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// What its environment has besides the one of the process that starts it; later ones prevail.
+    pub env: Vec<(String, String)>,
+}
+
+/// A process that was started, as it tells itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launched {
+    /// Which guest it is: what stands behind `--as`.
+    pub name: String,
+    /// Whether a guest of ours started it, and not the host.
+    pub spawned: bool,
+    /// Its process id.
+    pub pid: i32,
+    /// That of its parent.
+    pub parent: i32,
+    /// That of its session.
+    pub session: i32,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub cwd: String,
+    /// The names of the variables in its environment, sorted, and the values of those that the protocol gives a guest.
+    pub env: Vec<(String, Option<String>)>,
+    /// The descriptors that it was started with, ascending.
+    pub descriptors: Vec<i32>,
+}
+
+/// What a remote-controlled process is told to do, besides writing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Write this to standard error, blocking.
+    Stderr(Bytes),
+    /// Close its standard input.
+    CloseInput,
+    /// End with this code.
+    Exit(u8),
+    /// End by SIGABRT.
+    Abort,
+    /// Go on when it is sent SIGTERM, and say so.
+    IgnoreTerm,
+    /// Start another one like itself, which holds the same pipes.
+    Spawn {
+        /// In a session of its own.
+        session: bool,
+    },
+    /// Answer, if it is still there.
+    Ping,
 }
 
 /// How a process ended.

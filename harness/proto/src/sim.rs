@@ -56,7 +56,7 @@ pub fn meet(play: &mut dyn Machine, target: &mut dyn Machine) -> Result<(), Stuc
                 alive = false;
                 to_play.extend([Parcel::Eof, Parcel::Exited(Exited::Signal(9))]);
             }
-            Some(Action::Kill { .. }) => {}
+            Some(Action::Kill { .. } | Action::Launch { .. } | Action::Tell { .. }) => {}
             None => {
                 if alive && let Some(action) = target.poll(now) {
                     act(action, &mut alive, &mut to_play);
@@ -90,7 +90,7 @@ fn act(action: Action, alive: &mut bool, to_play: &mut VecDeque<Parcel>) {
             *alive = false;
             to_play.extend([Parcel::Eof, Parcel::Exited(Exited::Code(0))]);
         }
-        Action::Reading { .. } | Action::Kill { .. } => {}
+        Action::Reading { .. } | Action::Kill { .. } | Action::Launch { .. } | Action::Tell { .. } => {}
     }
 }
 

@@ -299,6 +299,7 @@ impl Turns {
                         guest.kill(now);
                     }
                 }
+                Action::Launch { .. } | Action::Tell { .. } => {}
                 Action::Exit(code) => self.how = Some(How::Exit(code)),
                 Action::Done => self.how = Some(How::Done),
             }

@@ -635,6 +635,8 @@ impl Machine for Play<'_> {
             Input::Left(left) => self.note(now, Kind::Left(left)),
             Input::Interrupted => self.interrupted(now),
             Input::Tick => self.tick(now),
+            // Its one link is there from the start, and what is on it is not remote-controlled.
+            Input::Launched(_) | Input::NotLaunched(_) | Input::Signal(_) | Input::Pong => {}
         }
         self.recorded += (self.record.text.len() - before) as u64;
         self.fit(now);

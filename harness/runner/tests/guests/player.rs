@@ -118,6 +118,10 @@ impl<F: FnMut(&Told, &Input<'_>) -> Vec<Action>> Machine for Player<F> {
                 told.interrupted += 1;
                 "interrupted"
             }
+            Input::Launched(_) => "launched",
+            Input::NotLaunched(_) => "not-launched",
+            Input::Signal(_) => "signal",
+            Input::Pong => "pong",
             Input::Tick => {
                 assert!(self.deadline.take().unwrap() <= now, "a tick before its deadline");
                 "tick"
