@@ -90,7 +90,7 @@ fn run(suite: &'static Suite, how: How) -> (Judged, bool) {
     let fired = Rc::new(Cell::new(false));
     let scripts = suite.scripts(suite.rows(Side::Guest));
     let features = Features { lenient: how.lenient, ..Features::default() };
-    let recordings = sim::rehearse(suite, setting, &scripts, how.isolate, &mut || {
+    let recordings = sim::rehearse(suite, Side::Guest, setting, &scripts, how.isolate, &mut || {
         let mock = Mock::guest(suite, &contract, features.clone(), how.flaw);
         Box::new(Watched { mock, fired: Rc::clone(&fired) })
     })
@@ -324,7 +324,7 @@ fn a_wrong_frame_of_our_own_is_told_as_ours_and_fails_nobody() {
         let contract = small(suite);
         let selected = suite.rows(Side::Guest).map(|row| row.id.to_owned()).collect();
         let setting = Setting::plain(&contract);
-        let recordings = sim::rehearse(suite, setting, &[&CARELESS], false, &mut || {
+        let recordings = sim::rehearse(suite, Side::Guest, setting, &[&CARELESS], false, &mut || {
             Box::new(Mock::guest(suite, &contract, Features::default(), None))
         })
         .unwrap();

@@ -409,6 +409,12 @@ pub enum WaitFor {
     Quiet,
     /// The end of a process.
     Exit,
+    /// What came of something that a host was asked for.
+    Outcome,
+    /// The launch of a guest by a host.
+    Launch,
+    /// The end of such a guest, or a sign of its life.
+    Gone,
     /// The first byte of a process.
     Start,
     /// The end of what a process writes.

@@ -265,6 +265,9 @@ fn waits(page: &mut Page, report: &Report) {
             WaitFor::Fence => "the answer to a marker",
             WaitFor::Quiet => "silence",
             WaitFor::Exit => "the exit",
+            WaitFor::Outcome => "an outcome",
+            WaitFor::Launch => "the launch of a guest",
+            WaitFor::Gone => "the end of a guest",
             WaitFor::Start => "the first byte",
             WaitFor::Drain => "the end of the output",
         };

@@ -153,7 +153,12 @@ fn taken(label: &str) -> Reaction {
         quoted(&reference(label))
     );
     // Whoever asks again, or for more, is told that there is no such content: a request is never left open.
-    Reaction { when: Pattern::of(&when).unwrap_or(Pattern::Absent), reply: Reply::Never, times: Some(1) }
+    Reaction {
+        when: Pattern::of(&when).unwrap_or(Pattern::Absent),
+        reply: Reply::Never,
+        times: Some(1),
+        guest: None,
+    }
 }
 
 /// Waits until the guest asks for the content of `label`, or answers its intercept without.
@@ -477,6 +482,7 @@ static ECHOED_CONTENT: ScriptDef = ScriptDef {
                 when: Pattern::of(&when).unwrap_or(Pattern::Absent),
                 reply: Reply::Once(Template::new(answer(&captured("id"), "result", &page))),
                 times: None,
+                guest: None,
             });
             offset += limits.content_ref_chunk_bytes;
         }

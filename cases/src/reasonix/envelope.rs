@@ -61,31 +61,31 @@ pub(super) const ROWS: &[Requirement] = &[
             &[TRANSPORT, RESPONSE],
         )
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::ENVELOPES_WELL_FORMED, &super::HANDSHAKE)),
+        .checked(Always(&session::ENVELOPES_WELL_FORMED.guest, &super::HANDSHAKE)),
     must("reasonix/envelope/answered-once", Guest)
         .says("A request is answered once.", &[TRANSPORT, RESPONSE])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::ANSWERED_ONCE, &super::HANDSHAKE)),
+        .checked(Always(&session::ANSWERED_ONCE.guest, &super::HANDSHAKE)),
     must("reasonix/envelope/answers-what-was-asked", Guest)
         .says("An answer stands under the id of a request that was sent.", &[TRANSPORT, RESPONSE])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::ANSWERS_ASKED, &super::HANDSHAKE)),
+        .checked(Always(&session::ANSWERS_ASKED.guest, &super::HANDSHAKE)),
     must("reasonix/envelope/notifications-unanswered", Guest)
         .says("A notification is never answered, not even with an error.", &[TRANSPORT, NOTIFICATION])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::NOTIFICATIONS_UNANSWERED, &OBSERVATIONS)),
+        .checked(Always(&session::NOTIFICATIONS_UNANSWERED.guest, &OBSERVATIONS)),
     must("reasonix/envelope/own-ids-integers", Guest)
         .says("The guest asks under integer ids, each unlike those that still wait.", &[TRANSPORT])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::IDS_ARE_INTEGERS, &EXTERNALIZED_INTERCEPT)),
+        .checked(Always(&session::IDS_ARE_INTEGERS.guest, &EXTERNALIZED_INTERCEPT)),
     must("reasonix/envelope/own-params-objects", Guest)
         .says("The params of what the guest asks and tells are objects.", &[TRANSPORT])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::PARAMS_ARE_OBJECTS, &EXTERNALIZED_INTERCEPT)),
+        .checked(Always(&session::PARAMS_ARE_OBJECTS.guest, &EXTERNALIZED_INTERCEPT)),
     must("reasonix/envelope/legal-ids-echoed", Guest)
         .says("An error stands under the integer id that was sent, or under null, and never under another kind of id.", &[])
         .accepts(KEPT_AS_OBSERVED)
-        .checked(Always(&session::LEGAL_IDS_ECHOED, &ODD_IDS)),
+        .checked(Always(&session::LEGAL_IDS_ECHOED.guest, &ODD_IDS)),
     must("reasonix/envelope/version-demanded", Guest)
         .says(r#"A request whose jsonrpc is not the string "2.0" is refused."#, &[TRANSPORT, REQUEST])
         .accepts(INVALID_EITHER)

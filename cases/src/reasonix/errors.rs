@@ -20,27 +20,27 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/errors/codes-fit-reasons", Guest)
         .says("The code of an error is the one that the table has for its reason.", &[ERRORS, TABLE])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::CODES_FIT, &WRONG_METHODS)),
+        .checked(Always(&session::CODES_FIT.guest, &WRONG_METHODS)),
     must("reasonix/errors/reasons-known", Guest)
         .says("The reason of an error is one of the table.", &[ERRORS, TABLE])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::REASONS_KNOWN, &WRONG_METHODS)),
+        .checked(Always(&session::REASONS_KNOWN.guest, &WRONG_METHODS)),
     must("reasonix/errors/retryable-fits-reasons", Guest)
         .says("Whether an error is retryable is what the table has for its reason.", &[ERRORS, TABLE])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::RETRYABLE_FITS, &WRONG_METHODS)),
+        .checked(Always(&session::RETRYABLE_FITS.guest, &WRONG_METHODS)),
     must("reasonix/errors/action-is-text", Guest)
         .says("The data of an error may have an action, which is a text; the schema has none.", &[ERRORS])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::ACTION_IS_TEXT, &WRONG_METHODS)),
+        .checked(Always(&session::ACTION_IS_TEXT.guest, &WRONG_METHODS)),
     must("reasonix/errors/domain-errors-structured", Guest)
         .says("An error with the code -32000 gives its reason, and whether it is retryable.", &[ERRORS])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::DOMAIN_STRUCTURED, &TAMPERED_CONTENT)),
+        .checked(Always(&session::DOMAIN_STRUCTURED.guest, &TAMPERED_CONTENT)),
     must("reasonix/errors/frame-errors-plain", Guest)
         .says("An error about a frame that could not be read has no data.", &[])
         .accepts(KEPT_AS_OBSERVED)
-        .checked(Always(&session::FRAME_ERRORS_PLAIN, &ODD_ENVELOPES)),
+        .checked(Always(&session::FRAME_ERRORS_PLAIN.guest, &ODD_ENVELOPES)),
     must("reasonix/errors/more-data-tolerated", Guest)
         .says("An error of the host with more in its data than a reason is taken for its reason.", &[])
         .accepts(EXPIRED_OBSERVED)

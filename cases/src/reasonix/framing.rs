@@ -40,7 +40,7 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/transport/only-frames", Guest)
         .says("Standard output carries one JSON object a line, and nothing else: no banner, no log.", &[TRANSPORT])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::ONLY_FRAMES, &HANDSHAKE)),
+        .checked(Always(&session::ONLY_FRAMES.guest, &HANDSHAKE)),
     must("reasonix/transport/frames-end-at-line-feed", Guest)
         .says(
             "A frame ends at its line feed, whether it comes in several reads or together with others.",

@@ -33,15 +33,15 @@ pub(super) const ROWS: &[Requirement] = &[
             &[TRANSPORT, DEFS],
         )
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::MEMBERS_FIT, &HANDSHAKE)),
+        .checked(Always(&session::MEMBERS_FIT.guest, &HANDSHAKE)),
     must("reasonix/members/names-exact", Guest)
         .says("Members are written in the letters of their definition: decision, not Decision.", &[TRANSPORT, DEFS])
         .accepts(KEPT_AS_SPECIFIED)
-        .checked(Always(&session::NAMES_EXACT, &HANDSHAKE)),
+        .checked(Always(&session::NAMES_EXACT.guest, &HANDSHAKE)),
     must("reasonix/members/integers-written-plainly", Guest)
         .says("An integer is written without fraction and exponent: 1, not 1.0.", &[])
         .accepts(KEPT_AS_OBSERVED)
-        .checked(Always(&session::INTEGERS_WRITTEN, &HANDSHAKE)),
+        .checked(Always(&session::INTEGERS_WRITTEN.guest, &HANDSHAKE)),
     must("reasonix/members/unknown-refused", Guest)
         .says("Params with a member that their definition does not have are refused.", &[TRANSPORT, DEFS])
         .accepts(STRICT)

@@ -143,8 +143,9 @@ const FAMILY: Suite = Suite {
     opening: &HANDSHAKE,
     declared_by: contract::INITIALIZE,
     closing: &SHUTDOWN,
-    observer: |contract| Box::new(session::Session::new(contract)),
+    observer: |contract, watched| Box::new(session::Session::new(contract, watched)),
     host: |setting| Box::new(host::Host::new(setting)),
+    casting: None,
     declared: host::declared,
     environment: host::environment,
     // A body of exactly the limit, with its LF one byte more, is read: nothing is asserted of it either way.

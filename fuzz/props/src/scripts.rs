@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use sidecert_proto::json::{Kind, write_str};
+use sidecert_proto::machine::Order;
 use sidecert_proto::script::{Outgoing, Pattern, Reaction, Reply, Script, Step, Template, Within};
 use sidecert_proto::transcript::{FILL_BYTES_MAX, Payload};
 
@@ -47,7 +48,7 @@ fn name(draw: &mut Draw<'_>) -> String {
 }
 
 fn step(draw: &mut Draw<'_>, depth: usize) -> Step {
-    let kinds = if depth < DEPTH_MOST { 16 } else { 14 };
+    let kinds = if depth < DEPTH_MOST { 25 } else { 23 };
     match draw.below(kinds) {
         0 | 1 => Step::Send { label: draw.optional(Draw::text), frame: outgoing(draw) },
         2 => Step::Raw { label: draw.optional(Draw::text), departs: draw.text(), frame: outgoing(draw) },
@@ -71,7 +72,18 @@ fn step(draw: &mut Draw<'_>, depth: usize) -> Step {
         10 => Step::Close,
         11 => Step::Exit,
         12 => Step::Kill,
-        14 => {
+        14 => Step::Greet,
+        15 => Step::Ask { label: draw.text(), what: Template::new(draw.json()) },
+        16 => {
+            let within = draw.flag().then(|| draw.number());
+            Step::Outcome { of: draw.text(), within }
+        }
+        17 => Step::Guest { name: draw.text(), time: u32::try_from(draw.number()).unwrap_or(1) },
+        18 => Step::Do(order(draw)),
+        19 => Step::Linger,
+        20 => Step::Gone,
+        21 | 22 => Step::Alive,
+        23 => {
             let times = u32::try_from(draw.number()).unwrap_or(u32::MAX);
             Step::Repeat { times, steps: draw.several(3, |draw| step(draw, depth + 1)) }
         }
@@ -79,6 +91,18 @@ fn step(draw: &mut Draw<'_>, depth: usize) -> Step {
             let (of, name) = (draw.text(), draw.text());
             Step::Each { of, name, steps: draw.several(3, |draw| step(draw, depth + 1)) }
         }
+    }
+}
+
+fn order(draw: &mut Draw<'_>) -> Order {
+    match draw.below(7) {
+        0 => Order::Stderr(draw.text().into_bytes().into()),
+        1 => Order::CloseInput,
+        2 => Order::Exit(draw.byte()),
+        3 => Order::Abort,
+        4 => Order::IgnoreTerm,
+        5 => Order::Spawn { session: draw.flag() },
+        _ => Order::Ping,
     }
 }
 
@@ -100,13 +124,15 @@ fn outgoing(draw: &mut Draw<'_>) -> Outgoing {
 fn reaction(draw: &mut Draw<'_>) -> Reaction {
     let when = pattern(draw, 0);
     let answer = Template::new(draw.json());
-    let reply = match draw.below(4) {
+    let reply = match draw.below(5) {
         0 => Reply::Once(answer),
         1 => Reply::Twice(answer),
         2 => Reply::AfterFences(u32::from(draw.byte()), answer),
+        3 => Reply::Several(vec![answer.clone(), answer]),
         _ => Reply::Never,
     };
-    Reaction { when, reply, times: draw.optional(|draw| u32::from(draw.byte())) }
+    let guest = draw.optional(Draw::text);
+    Reaction { when, reply, times: draw.optional(|draw| u32::from(draw.byte())), guest }
 }
 
 fn pattern(draw: &mut Draw<'_>, depth: usize) -> Pattern {

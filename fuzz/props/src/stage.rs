@@ -60,14 +60,11 @@ impl Stage {
 
     pub(crate) fn setting(&self, provoked: bool, seed: u64) -> Setting<'_> {
         Setting {
-            contract: &self.contract,
-            manifest: None,
-            declared: &NOTHING,
             provocations: if provoked { &self.provocations } else { &NO_PROVOCATIONS },
             exercised: if provoked { &self.exercised } else { &NOTHING },
             seed,
             workspace: "/workspace",
-            given: &[],
+            ..Setting::plain(&self.contract)
         }
     }
 
@@ -79,7 +76,7 @@ impl Stage {
         target: &mut dyn FnMut() -> Box<dyn Machine + 's>,
     ) -> Vec<Vec<u8>> {
         let scripts = self.suite.scripts(self.suite.rows(Side::Guest));
-        match sim::rehearse(self.suite, setting, &scripts, isolate, target) {
+        match sim::rehearse(self.suite, Side::Guest, setting, &scripts, isolate, target) {
             Ok(recordings) => recordings,
             Err(stuck) => panic!("{}: {stuck:?}", self.suite.name),
         }

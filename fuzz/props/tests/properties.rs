@@ -143,14 +143,12 @@ fn every_built_in_script_comes_back_from_its_text_form() {
     let (nothing, everything) = (BTreeSet::new(), BTreeSet::from(["all".to_owned()]));
     for suite in SUITES {
         let setting = Setting {
-            contract: (suite.contract)(),
-            manifest: None,
             declared: &nothing,
             provocations: &provocations,
             exercised: &everything,
             seed: 7,
             workspace: "/workspace",
-            given: &[],
+            ..Setting::plain((suite.contract)())
         };
         let mut scripts = suite.scripts(suite.rows(Side::Guest));
         scripts.extend([suite.opening, suite.closing]);

@@ -1,6 +1,7 @@
 //! A script in words, for people: one line for each step and reaction, with the frame below it where there is one.
 
-use sidecert_proto::script::{Outgoing, Pattern, Reaction, Reply, Script, Step, Within};
+use sidecert_proto::machine::Order;
+use sidecert_proto::script::{Outgoing, Pattern, Reaction, Reply, Script, Step, Template, Within};
 use sidecert_reports::safe;
 use sidecert_reports::terminal::Sheet;
 
@@ -53,6 +54,10 @@ fn write_step(sheet: &mut Sheet, number: &str, depth: usize, step: &Step, labels
         Step::Each { of, name, steps } => {
             (format!("for each element of {of:?}, which is then {name:?}:"), None, Some(steps))
         }
+        Step::Ask { label, what } => {
+            sheet.step(number, depth, &format!("we ask the driver for {label:?}"));
+            return sheet.text(depth + 1, &shortened(what.text()));
+        }
         plain => (waits(plain, labels), None, None),
     };
     sheet.step(number, depth, &says);
@@ -96,11 +101,41 @@ fn waits(step: &Step, labels: &[&str]) -> String {
         Step::Close => "we close its standard input".to_owned(),
         Step::Exit => "we wait for the end of the process".to_owned(),
         Step::Kill => "we kill the process".to_owned(),
+        Step::Greet => "we greet the driver and wait until it says what it does".to_owned(),
+        Step::Outcome { of, .. } => {
+            format!(
+                "we wait for what comes of {of:?}, and then for an answer to something harmless on every link"
+            )
+        }
+        Step::Guest { name, time: 1 } => {
+            format!("what follows is about guest {name:?}, once the host has launched it")
+        }
+        Step::Guest { name, time } => {
+            format!("what follows is about launch {time} of guest {name:?}, once the host has launched it")
+        }
+        Step::Do(order) => orders(order),
+        Step::Linger => "the guest does not end when its input does".to_owned(),
+        Step::Gone => "we wait for the end of the guest's process".to_owned(),
+        Step::Alive => "we see whether the guest's process is there".to_owned(),
         Step::Send { .. }
         | Step::Raw { .. }
         | Step::Tail { .. }
+        | Step::Ask { .. }
         | Step::Repeat { .. }
         | Step::Each { .. } => String::new(),
+    }
+}
+
+fn orders(order: &Order) -> String {
+    match order {
+        Order::Stderr(bytes) => format!("the guest writes {} bytes to standard error", bytes.len()),
+        Order::CloseInput => "the guest closes its standard input".to_owned(),
+        Order::Exit(code) => format!("the guest ends with code {code}"),
+        Order::Abort => "the guest aborts".to_owned(),
+        Order::IgnoreTerm => "the guest ignores SIGTERM from here on".to_owned(),
+        Order::Spawn { session: true } => "the guest starts a process in a session of its own".to_owned(),
+        Order::Spawn { session: false } => "the guest starts a process in its own group".to_owned(),
+        Order::Ping => "we see whether the guest's process is there".to_owned(),
     }
 }
 
@@ -112,7 +147,8 @@ fn awaited(frame: &Pattern, labels: &[&str]) -> String {
 }
 
 fn reacts(reaction: &Reaction) -> String {
-    let when = pattern(&reaction.when);
+    let guest = reaction.guest.as_deref().map(|name| format!(" to guest {name:?}")).unwrap_or_default();
+    let when = format!("{}{guest}", pattern(&reaction.when));
     let times = reaction.times.map(|times| format!(" (at most {times} times)")).unwrap_or_default();
     match &reaction.reply {
         Reply::Once(_) => format!("a frame like {when} is answered{times} with"),
@@ -120,6 +156,7 @@ fn reacts(reaction: &Reaction) -> String {
         Reply::AfterFences(fences, _) => {
             format!("a frame like {when} is answered{times}, but only after {fences} fences, with")
         }
+        Reply::Several(_) => format!("a frame like {when} is answered{times} with several frames, first"),
         Reply::Never => format!("a frame like {when} is never answered{times}"),
     }
 }
@@ -129,6 +166,7 @@ fn answer(reaction: &Reaction) -> Option<&str> {
         Reply::Once(template) | Reply::Twice(template) | Reply::AfterFences(_, template) => {
             Some(template.text())
         }
+        Reply::Several(templates) => templates.first().map(Template::text),
         Reply::Never => None,
     }
 }

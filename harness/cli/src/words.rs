@@ -9,7 +9,7 @@ use sidecert_proto::json::Tape;
 use sidecert_proto::machine::Exited;
 use sidecert_proto::play::FENCE;
 use sidecert_proto::rpc::{self, Envelope, Id, Outcome};
-use sidecert_proto::transcript::{Event, Kind, Payload, Wait};
+use sidecert_proto::transcript::{Event, Kind, Payload, Told as Around, Wait};
 use sidecert_reports::{Frame, Origin, safe};
 
 /// How much of what a frame says stands before it, in bytes.
@@ -207,6 +207,9 @@ impl Reading {
             Wait::Fence => "the answer to the marker".to_owned(),
             Wait::Quiet => "silence".to_owned(),
             Wait::Exit => "the end of the process".to_owned(),
+            Wait::Outcome => format!("what comes of {}", named(label)),
+            Wait::Launch => format!("the launch of guest {}", label.unwrap_or_default()),
+            Wait::Gone => "the end of the guest".to_owned(),
         };
         match kind {
             Kind::Wrote { label, parts } if parts.is_empty() => {
@@ -237,6 +240,9 @@ impl Reading {
             Kind::Ended { script, cut: Some(cut) } => {
                 format!("the script {script} is cut short: {}", self.cause(cut).0)
             }
+            Kind::Told { what, label, json } => {
+                around(*what, label.as_deref(), &safe::preview(json.as_bytes(), bytes_max))
+            }
             Kind::Unknown(line) => safe::preview(line.as_bytes(), bytes_max),
             Kind::Frame(_) | Kind::Oversize { .. } | Kind::Tail { .. } => String::new(),
         }
@@ -265,6 +271,27 @@ fn label_at(text: &str) -> Option<(&str, usize)> {
     }
     let end = text.find([' ', ';']).unwrap_or(text.len());
     Some((&text[..end], end))
+}
+
+/// What happened around a host under test, in words; `json` is fit to be shown.
+fn around(what: Around, label: Option<&str>, json: &str) -> String {
+    match (what, label) {
+        (Around::Shim, _) => format!("the driver says what it is: {json}"),
+        (Around::Ask, label) => {
+            format!("we ask the driver for {}: {json}", label.unwrap_or("something"))
+        }
+        (Around::Outcome, label) => format!("what came of {}: {json}", label.unwrap_or("it")),
+        (Around::Shown, _) => format!("the user is shown {json}"),
+        (Around::Found, _) => format!("the host keeps {json}"),
+        (Around::Other, _) => format!("the driver wrote {json}"),
+        (Around::Settled, _) => "every guest has heard all that the host wrote to it".to_owned(),
+        (Around::Beyond, _) => format!("out of reach: {json}"),
+        (Around::Launched, _) => format!("the host launched {json}"),
+        (Around::Did, _) => format!("the guest did {json}"),
+        (Around::Signal, _) => format!("the guest was sent signal {json}"),
+        (Around::Alive, _) => "the guest is there".to_owned(),
+        (Around::Gone, _) => "the guest is gone".to_owned(),
+    }
 }
 
 /// How a process ended, in words.

@@ -36,6 +36,10 @@ pub struct Budget {
     pub settled_most: Micros,
     /// How long we wait for silence while the target goes on talking.
     pub quiet_total: Micros,
+    /// How long what a host under test is asked for may take, unless the script gives it more.
+    pub outcome: Micros,
+    /// How long it may take to launch a guest that it was told to launch, and to end one that it should end.
+    pub launch: Micros,
     /// How much of one process is recorded, in bytes, before it is ended for it.
     pub record_bytes: u64,
     /// `false` lifts every bound but those on ending a process: for people with a debugger.
@@ -46,6 +50,9 @@ pub struct Budget {
 pub const LATE_TICK: Micros = 20 * MILLI;
 /// How often one wait may be re-armed because we were not running.
 pub const STARVED_MOST: u8 = 3;
+
+/// How many guests a host under test may launch in one process, before it counts as launching them without an end.
+pub const LAUNCHES_MOST: usize = 256;
 
 /// How much of one process is recorded, in bytes.
 pub const RECORD_BYTES_MOST: u64 = 256 << 20;
@@ -73,6 +80,8 @@ impl Default for Budget {
             silence_most: SECOND,
             settled_most: 60 * SECOND,
             quiet_total: 2 * SECOND,
+            outcome: 20 * SECOND,
+            launch: 10 * SECOND,
             record_bytes: RECORD_BYTES_MOST,
             deadlines: true,
         }

@@ -128,6 +128,7 @@ pub fn read<R>(
         .iter()
         .map(|event| match &event.kind {
             Kind::Frame(frame) => Some(frame.payload.bytes()),
+            Kind::Told { json, .. } => Some(Cow::Borrowed(json.as_bytes())),
             _ => None,
         })
         .collect();
@@ -191,17 +192,16 @@ impl<'a> Exchange<'a> {
     pub fn answer_to(&self, label: &str) -> Option<Answer<'_>> {
         let sent = self.sent(label)?;
         let id = rpc::id_of(sent.frame.as_ref()?.root)?;
-        self.responses().find(|(answer, its)| answer.at > sent.at && *its == id).map(|(answer, _)| answer)
+        let of_link = self.from_target().filter(|(entry, _)| entry.event.link == sent.event.link);
+        of_link
+            .filter_map(answer)
+            .find(|(answer, its)| answer.at > sent.at && *its == id)
+            .map(|(answer, _)| answer)
     }
 
     /// All answers of the target, in order.
     pub fn responses(&self) -> impl Iterator<Item = (Answer<'_>, Id<'_>)> {
-        self.from_target().filter_map(|(entry, said)| match &said.envelope {
-            Ok(Envelope::Response { id, outcome }) => {
-                Some((Answer { at: entry.at, t: entry.event.t, outcome: *outcome }, id.clone()))
-            }
-            _ => None,
-        })
+        self.from_target().filter_map(answer)
     }
 
     /// Where the answer to `label` was waited for as long as `millis`, and did not come.
@@ -247,6 +247,16 @@ impl<'a> Exchange<'a> {
             }
             (None, Some(sent)) => Sight::SawOther { at: sent.at, actual: actual.to_owned() },
         }
+    }
+}
+
+/// The answer that a frame of the target is, and the id under which it stands.
+fn answer<'x>((entry, said): (&'x Entry<'_>, &'x Said<'_>)) -> Option<(Answer<'x>, Id<'x>)> {
+    match &said.envelope {
+        Ok(Envelope::Response { id, outcome }) => {
+            Some((Answer { at: entry.at, t: entry.event.t, outcome: *outcome }, id.clone()))
+        }
+        _ => None,
     }
 }
 

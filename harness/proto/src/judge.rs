@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::contract::{Contract, Fact, Method, Side};
 use crate::exchange::{self, Pairs, Pending};
 use crate::json::{self, Node, Slots, Tape};
-use crate::machine::{Exited, Left, Micros};
+use crate::machine::{Exited, Left, LinkId, Micros};
 use crate::play::FENCE;
 use crate::requirement::{Basis, Check, Level, Requirement, Rule};
 use crate::rpc::{self, Envelope, Malformed};
 use crate::script::{Need, ScriptDef, Setting};
 use crate::suite::Suite;
-use crate::transcript::{self, End, Event, Kind, LINE_BYTES_MAX, Record, Wait};
+use crate::transcript::{self, End, Event, Kind, LINE_BYTES_MAX, Record, Told, Wait};
 use crate::verdict::{self, At, Broken, Profile, Sight, Verdict, Why};
 use crate::wire::{Deframer, Line};
 
@@ -229,6 +229,8 @@ pub struct Judge<'c> {
     decided: BTreeMap<&'static str, Verdict>,
     /// Why scripts could not be played to their end.
     cut: BTreeMap<String, Option<String>>,
+    /// Why the driver cannot bring about what scripts need.
+    beyond: BTreeMap<String, String>,
     judged: Judged,
     current: Option<Process<'c>>,
 }
@@ -241,19 +243,27 @@ struct Process<'c> {
     events: u64,
     /// When the last event was.
     t: Micros,
-    observer: Box<dyn Observer<'c> + 'c>,
-    pairs: Pairs<'c>,
+    /// The connections, by link: one where a guest is the target, and as many as it launches where a host is.
+    connections: BTreeMap<LinkId, Connection<'c>>,
     marks: Vec<Mark>,
     fresh: Vec<Fresh>,
-    suspended: BTreeSet<&'static str>,
     script: Option<Slice>,
     ended: ProcessEnd,
     over: bool,
 }
 
+/// One connection of a process.
+struct Connection<'c> {
+    observer: Box<dyn Observer<'c> + 'c>,
+    pairs: Pairs<'c>,
+    suspended: BTreeSet<&'static str>,
+}
+
 /// The part of the script that is running.
 struct Slice {
     name: String,
+    /// Why the driver cannot bring about what it needs.
+    beyond: Option<String>,
     first: u64,
     /// Its lines; `None` when nobody asks for them, or when they were too many.
     lines: Option<Vec<u8>>,
@@ -289,6 +299,7 @@ impl<'c> Judge<'c> {
             tallies: vec![Tally::default(); suite.rules.len()],
             decided: BTreeMap::new(),
             cut: BTreeMap::new(),
+            beyond: BTreeMap::new(),
             judged,
             current: None,
         }
@@ -309,11 +320,9 @@ impl<'c> Judge<'c> {
             lines: 0,
             events: 0,
             t: 0,
-            observer: (self.suite.observer)(self.contract),
-            pairs: Pairs::default(),
+            connections: BTreeMap::new(),
             marks: vec![Mark::default(); self.suite.rules.len()],
             fresh: Vec::new(),
-            suspended: BTreeSet::new(),
             script: None,
             ended: ProcessEnd { name: name.to_owned(), ..ProcessEnd::default() },
             over: false,
@@ -387,7 +396,7 @@ impl<'c> Judge<'c> {
                 Ok(tape) if tape.root().raw().len() == plain.text.len() => {
                     process.advance(plain.t)?;
                     process.keep(line);
-                    self.frame(process, plain.t, plain.from, None, false, &tape);
+                    self.frame(process, (0, plain.t), plain.from, None, false, &tape);
                     process.spare = tape.into_spare();
                     process.events += 1;
                     return Ok(());
@@ -436,10 +445,10 @@ impl<'c> Judge<'c> {
                 self.settle(process, true);
                 let wanted = self.wants_lines(script);
                 let lines = wanted.then(Vec::new);
-                process.script = Some(Slice { name: script.to_string(), first: at, lines });
+                process.script = Some(Slice { name: script.to_string(), beyond: None, first: at, lines });
                 process.ended.scripts.push(script.to_string());
                 process.keep(line);
-                self.observe(process, event.t, Happened::Event(&event.kind), false);
+                self.observe_all(process, event);
             }
             Kind::Ended { cut, .. } => {
                 process.keep(line);
@@ -454,11 +463,11 @@ impl<'c> Judge<'c> {
                     Ok(tape) => {
                         let (label, departs) = (frame.label.as_deref(), frame.departs.is_some());
                         let padded = tape.root().raw().len() != bytes.len();
-                        self.frame(process, event.t, frame.from, label, departs, &tape);
+                        self.frame(process, (event.link, event.t), frame.from, label, departs, &tape);
                         if padded {
                             self.observe(
                                 process,
-                                event.t,
+                                (event.link, event.t),
                                 Happened::Line { from: frame.from, fault: None },
                                 departs,
                             );
@@ -468,10 +477,10 @@ impl<'c> Judge<'c> {
                     Err((fault, spare)) => {
                         process.spare = spare;
                         let departs = frame.departs.is_some();
-                        self.depart(process, departs);
+                        self.depart(process, event.link, departs);
                         self.observe(
                             process,
-                            event.t,
+                            (event.link, event.t),
                             Happened::Line { from: frame.from, fault: Some(fault) },
                             departs,
                         );
@@ -481,7 +490,7 @@ impl<'c> Judge<'c> {
             kind => {
                 process.keep(line);
                 self.told(process, kind);
-                self.observe(process, event.t, Happened::Event(kind), false);
+                self.observe_all(process, event);
             }
         }
     }
@@ -502,6 +511,17 @@ impl<'c> Judge<'c> {
                 self.judged.waits.push(wait);
             }
             Kind::Exited(exited) => process.ended.exited = Some(*exited),
+            Kind::Told { what: Told::Shim, json, .. } if self.declared.is_none() => {
+                self.declared = Some(shim_declares(json));
+            }
+            Kind::Told { what: Told::Beyond, json, .. } => {
+                let why = Tape::scan(json.as_bytes())
+                    .ok()
+                    .and_then(|tape| Some(tape.root().as_str()?.into_owned()));
+                if let Some(slice) = &mut process.script {
+                    slice.beyond = why;
+                }
+            }
             Kind::Left(left) => process.ended.left.push(left.clone()),
             Kind::Stderr { text, .. } => {
                 let tail = &mut process.ended.stderr;
@@ -517,7 +537,7 @@ impl<'c> Judge<'c> {
     fn frame(
         &mut self,
         process: &mut Process<'c>,
-        t: Micros,
+        (link, t): (LinkId, Micros),
         from: Side,
         label: Option<&str>,
         departs: bool,
@@ -527,25 +547,35 @@ impl<'c> Judge<'c> {
         let envelope = rpc::classify(root);
         let mut framed =
             Framed { from, label, root, envelope, method: None, answers: None, id_in_use: false, departs };
+        let (events, contract) = (process.events, self.contract);
+        let connection = self.connection(process, link);
         match &framed.envelope {
             Ok(Envelope::Request { id, method, .. }) => {
-                framed.method = self.contract.method(method);
+                framed.method = contract.method(method);
                 let fence = label == Some(FENCE);
-                let pending = Pending { at: process.events, t, method: framed.method, fence };
+                let pending = Pending { at: events, t, method: framed.method, fence };
                 if !departs {
-                    framed.id_in_use = !process.pairs.asked(from, id, pending);
+                    framed.id_in_use = !connection.pairs.asked(from, id, pending);
                 }
             }
-            Ok(Envelope::Notification { method, .. }) => framed.method = self.contract.method(method),
-            Ok(Envelope::Response { id, .. }) => framed.answers = process.pairs.answered(from, id),
+            Ok(Envelope::Notification { method, .. }) => framed.method = contract.method(method),
+            Ok(Envelope::Response { id, .. }) => framed.answers = connection.pairs.answered(from, id),
             Err(_) => {}
         }
         self.declares(&framed);
-        self.depart(process, departs);
-        self.observe(process, t, Happened::Frame(&framed), departs);
+        self.depart(process, link, departs);
+        self.observe(process, (link, t), Happened::Frame(&framed), departs);
         if from == self.target && framed.answers.as_ref().is_some_and(|asked| asked.fence) {
-            process.suspended.clear();
+            self.connection(process, link).suspended.clear();
         }
+    }
+
+    fn connection<'p>(&self, process: &'p mut Process<'c>, link: LinkId) -> &'p mut Connection<'c> {
+        process.connections.entry(link).or_insert_with(|| Connection {
+            observer: (self.suite.observer)(self.contract, self.target),
+            pairs: Pairs::default(),
+            suspended: BTreeSet::new(),
+        })
     }
 
     /// The first result of the declaring method says what the target declares.
@@ -561,15 +591,33 @@ impl<'c> Judge<'c> {
     }
 
     /// A frame of ours that is wrong on purpose breaks whatever the target's rules may assume of us.
-    fn depart(&self, process: &mut Process<'c>, departs: bool) {
+    fn depart(&self, process: &mut Process<'c>, link: LinkId, departs: bool) {
         if departs {
             let ours = self.suite.rules.iter().filter(|rule| rule.binds != self.target);
-            process.suspended.extend(ours.map(|rule| rule.name));
+            self.connection(process, link).suspended.extend(ours.map(|rule| rule.name));
         }
     }
 
-    fn observe(&mut self, process: &mut Process<'c>, t: Micros, what: Happened<'_, 'c>, departs: bool) {
-        let Process { observer, marks, fresh, suspended, events, .. } = process;
+    /// Shows an event that is no frame to whom it concerns: its connection, or all, where it is of the whole process.
+    fn observe_all(&mut self, process: &mut Process<'c>, event: &Event<'_>) {
+        let of_all = self.target == Side::Host && event.link == 0;
+        let links: Vec<LinkId> =
+            if of_all { process.connections.keys().copied().collect() } else { vec![event.link] };
+        for link in links {
+            self.observe(process, (link, event.t), Happened::Event(&event.kind), false);
+        }
+    }
+
+    fn observe(
+        &mut self,
+        process: &mut Process<'c>,
+        (link, t): (LinkId, Micros),
+        what: Happened<'_, 'c>,
+        departs: bool,
+    ) {
+        self.connection(process, link);
+        let Process { connections, marks, fresh, events, .. } = process;
+        let Some(Connection { observer, suspended, .. }) = connections.get_mut(&link) else { return };
         let mut notes = Notes { rules: self.suite.rules, marks, suspended, fresh, at: *events };
         observer.observe(&Moment { at: *events, t, what }, &mut notes);
         if fresh.is_empty() {
@@ -618,6 +666,13 @@ impl<'c> Judge<'c> {
             self.judged.cause.get_or_insert_with(|| cut.clone());
         }
         let rows: Vec<_> = self.rows_after(&slice.name).collect();
+        if let Some(why) = slice.beyond {
+            self.beyond.insert(slice.name, why.clone());
+            for (row, _) in rows {
+                self.decide(row, Sight::Undecided(Why::OutOfReach(Cow::Owned(why.clone()))));
+            }
+            return;
+        }
         self.cut.insert(slice.name, cut);
         let Some(lines) = slice.lines else {
             for (row, _) in rows {
@@ -713,11 +768,17 @@ impl<'c> Judge<'c> {
                 Why::NotProvoked(Cow::Owned(format!("the provocation `{name}`: {says}")))
             }
             Some(Need::Exercise(group)) => Why::NotExercised(group),
+            Some(Need::Declared(what)) if self.target == Side::Host && self.declared.is_some() => {
+                Why::OutOfReach(Cow::Owned(format!("the driver in use does not offer {what}")))
+            }
             Some(Need::Declared(_)) | None => self.cut_short(),
         }
     }
 
     fn never_came_up(&self, script: &ScriptDef) -> Why {
+        if let Some(why) = self.beyond.get(script.name) {
+            return Why::OutOfReach(Cow::Owned(why.clone()));
+        }
         match self.cut.get(script.name) {
             Some(Some(cause)) => Why::CutShort(cause.clone()),
             Some(None) => Why::NotProvoked(Cow::Borrowed("nothing that it did brought this up")),
@@ -734,6 +795,18 @@ impl<'c> Judge<'c> {
         let cause = self.judged.cause.clone();
         Why::CutShort(cause.unwrap_or_else(|| "the recording does not have its script".to_owned()))
     }
+}
+
+/// What a shim says that it does and has.
+fn shim_declares(line: &str) -> BTreeSet<String> {
+    let Ok(tape) = Tape::scan(line.as_bytes()) else { return BTreeSet::new() };
+    let texts = |name: &str, of: fn(Node<'_>) -> Option<Cow<'_, str>>| -> Vec<String> {
+        let list = tape.root().get(name).into_iter().flat_map(Node::elements);
+        list.filter_map(|it| of(it).map(Cow::into_owned)).collect()
+    };
+    let does = texts("does", |it| it.as_str()).into_iter().map(|word| format!("does/{word}"));
+    let tools = texts("tools", |it| it.get("name")?.as_str()).into_iter().map(|name| format!("tool/{name}"));
+    does.chain(tools).collect()
 }
 
 type Judging = fn(&exchange::Exchange<'_>) -> Sight;

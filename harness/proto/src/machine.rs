@@ -148,6 +148,21 @@ pub enum Order {
     Ping,
 }
 
+impl Order {
+    /// Its name in scripts and recordings.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Stderr(_) => "stderr",
+            Self::CloseInput => "close-input",
+            Self::Exit(_) => "exit",
+            Self::Abort => "abort",
+            Self::IgnoreTerm => "ignore-term",
+            Self::Spawn { .. } => "spawn",
+            Self::Ping => "ping",
+        }
+    }
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exited {

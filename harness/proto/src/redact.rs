@@ -157,6 +157,10 @@ impl Redaction {
                 let cut = self.of(Side::Guest, |it| it.cut(cut));
                 Kind::Ended { script: script.clone(), cut: Some(cut.into()) }
             }
+            Kind::Told { what, label, json } => {
+                let json = self.json(json, &[]).into();
+                Kind::Told { what: *what, label: label.clone(), json }
+            }
             Kind::Unknown(line) => Kind::Unknown(self.json(line, &[]).into()),
             other => other.clone(),
         };

@@ -1,12 +1,17 @@
 //! Two machines against each other, in memory, on a virtual clock: no process, no waiting, the same every time.
 
+mod stage;
+
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
 use crate::budget::Budget;
+use crate::contract::Side;
 use crate::machine::{Action, Exited, Input, Machine, Micros};
-use crate::play::Play;
+pub use stage::stage;
+
+use crate::play::{Cast, Play, Player};
 use crate::script::{ScriptDef, Setting};
 use crate::suite::Suite;
 
@@ -119,24 +124,38 @@ fn tick(play: &mut dyn Machine, target: &mut dyn Machine, alive: bool, now: Micr
     Ok(now)
 }
 
-/// A whole run in memory: every process of `scripts` against a fresh target of `target`. Gives the recordings, in order.
+/// A whole run in memory: every process of `scripts` against a fresh target of `target` on `side`. Gives the
+/// recordings, in order.
 pub fn rehearse<'c>(
     suite: &'static Suite,
+    side: Side,
     setting: Setting<'_>,
     scripts: &[&'static ScriptDef],
     isolate: bool,
     target: &mut dyn FnMut() -> Box<dyn Machine + 'c>,
 ) -> Result<Vec<Vec<u8>>, Stuck> {
     let mut recordings = Vec::new();
-    let line_bytes_max = (suite.line_bytes_max)(setting.contract);
-    for (place, plan) in suite.processes(scripts, isolate).into_iter().enumerate() {
-        let peer = (suite.host)(&setting);
+    let opening = suite.frame(side).0.name;
+    for (place, plan) in suite.processes(side, scripts, isolate).into_iter().enumerate() {
         let name = format!("{place:03}");
-        let mut play = Play::new(&name, plan, peer, setting, Budget::default(), line_bytes_max);
-        meet(&mut play, &mut *target())?;
-        recordings.push(std::mem::take(play.record()));
-        // As where processes are started: when the first handshake fails, nothing else is tried.
-        if place == 0 && play.cut_in() == Some(suite.opening.name) {
+        let mut target = target();
+        let (recording, cut_in) = match (side, suite.casting) {
+            (Side::Host, Some(casting)) => {
+                let mut cast = Cast::new(&name, suite, casting, plan, setting, Budget::default());
+                stage(&mut cast, &mut *target, setting.probe)?;
+                (std::mem::take(cast.record()), cast.cut_in().map(str::to_owned))
+            }
+            _ => {
+                let line_bytes_max = (suite.line_bytes_max)(setting.contract);
+                let peer = (suite.host)(&setting);
+                let mut play = Play::new(&name, plan, peer, setting, Budget::default(), line_bytes_max);
+                meet(&mut play, &mut *target)?;
+                (std::mem::take(play.record()), play.cut_in().map(str::to_owned))
+            }
+        };
+        recordings.push(recording);
+        // As where processes are started: when the first opening fails, nothing else is tried.
+        if place == 0 && cut_in.as_deref() == Some(opening) {
             break;
         }
     }

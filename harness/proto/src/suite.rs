@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::contract::{Contract, Side};
 use crate::json::Node;
 use crate::judge::Observer;
-use crate::play::Peer;
+use crate::play::{Casting, Peer};
 use crate::requirement::{Editions, Requirement, Rule};
 use crate::script::{Process, ScriptDef, Setting};
 
@@ -31,10 +31,12 @@ pub struct Suite {
     pub declared_by: &'static str,
     /// What is played last.
     pub closing: &'static ScriptDef,
-    /// Watches one process.
-    pub observer: for<'c> fn(&'c Contract) -> Box<dyn Observer<'c> + 'c>,
+    /// Watches one side of one connection.
+    pub observer: for<'c> fn(&'c Contract, Side) -> Box<dyn Observer<'c> + 'c>,
     /// Our end, when the target is a guest.
     pub host: for<'c> fn(&Setting<'c>) -> Box<dyn Peer + 'c>,
+    /// Our end, when the target is a host; `None` while the family has no rows for hosts.
+    pub casting: Option<&'static Casting>,
     /// The capabilities that a result of the declaring request declares.
     pub declared: fn(Node<'_>) -> BTreeSet<String>,
     /// The variables that a host of the family sets for its guests.
@@ -80,23 +82,46 @@ impl Suite {
         requirements.iter().filter(move |row| row.binds == side)
     }
 
-    /// The scripts that bring up `rows`, each once, in the order of the rows, the opening and closing aside.
+    /// What is played first in a process whose target is on `side`, except before a bare script, and what last.
+    pub fn frame(&self, side: Side) -> (&'static ScriptDef, &'static ScriptDef) {
+        match (side, self.casting) {
+            (Side::Host, Some(casting)) => (casting.opening, casting.closing),
+            _ => (self.opening, self.closing),
+        }
+    }
+
+    /// The scripts that bring up `rows`, each once, in the order of the rows, openings and closings aside.
     pub fn scripts<'r>(&self, rows: impl IntoIterator<Item = &'r Requirement>) -> Vec<&'static ScriptDef> {
         let mut scripts: Vec<&'static ScriptDef> = Vec::new();
         for script in rows.into_iter().filter_map(Requirement::script) {
-            if *script != *self.opening && *script != *self.closing && !scripts.contains(&script) {
+            if !self.is_frame(script) && !scripts.contains(&script) {
                 scripts.push(script);
             }
         }
         scripts
     }
 
-    /// The processes that play `scripts`: the tours together, unless `isolate`, and every other script alone.
-    pub fn processes(&self, scripts: &[&'static ScriptDef], isolate: bool) -> Vec<Vec<&'static ScriptDef>> {
+    /// Whether `script` only begins or ends a process.
+    pub fn is_frame(&self, script: &ScriptDef) -> bool {
+        [Side::Guest, Side::Host].into_iter().any(|side| {
+            let (opening, closing) = self.frame(side);
+            *script == *opening || *script == *closing
+        })
+    }
+
+    /// The processes that play `scripts` against a target on `side`: the tours together, unless `isolate`, and every
+    /// other script alone.
+    pub fn processes(
+        &self,
+        side: Side,
+        scripts: &[&'static ScriptDef],
+        isolate: bool,
+    ) -> Vec<Vec<&'static ScriptDef>> {
+        let (opening, closing) = self.frame(side);
         let wrap = |middle: Vec<&'static ScriptDef>| {
-            let mut plan = vec![self.opening];
+            let mut plan = vec![opening];
             plan.extend(middle);
-            plan.push(self.closing);
+            plan.push(closing);
             plan
         };
         let (tours, alone): (Vec<_>, Vec<_>) =

@@ -173,8 +173,48 @@ pub enum Kind<'a> {
         /// Why it could not be played to its end; `None` when it was.
         cut: Option<Cow<'a, str>>,
     },
+    /// Something around a host under test, as one JSON text.
+    Told {
+        /// What.
+        what: Told,
+        /// What our script calls it.
+        label: Option<Cow<'a, str>>,
+        /// What there is to say of it.
+        json: Cow<'a, str>,
+    },
     /// A kind that this version does not know, kept as it stands.
     Unknown(Cow<'a, str>),
+}
+
+/// What is recorded around a host under test. The JSON of each stands in parentheses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The shim said what it is and does (its line).
+    Shim,
+    /// We asked the shim for something (our line).
+    Ask,
+    /// What came of an ask (the shim's line).
+    Outcome,
+    /// The host showed this to its user (the shim's line).
+    Shown,
+    /// The host keeps this for itself (the shim's line).
+    Found,
+    /// The shim wrote something else (its line, as a string where it is no JSON).
+    Other,
+    /// Every guest has heard all that the host had written to it (`true`).
+    Settled,
+    /// The driver cannot bring about what the script needs (why).
+    Beyond,
+    /// The host launched the guest on this link (what it tells of itself).
+    Launched,
+    /// The process of a guest of ours did something that was not writing (what).
+    Did,
+    /// It was sent this signal and went on (its number).
+    Signal,
+    /// It is there (`true`).
+    Alive,
+    /// It is gone (`true`).
+    Gone,
 }
 
 /// A frame that is accepted sooner than this after it was offered has no `wrote` event. Microseconds.
@@ -193,6 +233,12 @@ pub enum Wait {
     Quiet,
     /// The end of the process.
     Exit,
+    /// What came of an ask.
+    Outcome,
+    /// The launch of a guest by a host under test.
+    Launch,
+    /// The end of such a guest, or a sign of its life.
+    Gone,
 }
 
 /// One frame.
@@ -384,6 +430,11 @@ fn write_event(out: &mut Vec<u8>, event: &Event<'_>) {
     }
     match &event.kind {
         Kind::Frame(frame) => write_frame(out, frame),
+        Kind::Told { what, label, json } => {
+            optional(out, "as", label.as_deref());
+            out.extend_from_slice(format!(",\"{}\":", what.name()).as_bytes());
+            out.extend_from_slice(json.as_bytes());
+        }
         kind => write_kind(out, kind),
     }
     out.extend_from_slice(b"}\n");
@@ -481,7 +532,7 @@ fn write_kind(out: &mut Vec<u8>, kind: &Kind<'_>) {
         Kind::Ended { script, cut } => {
             object.text("name", script).text("phase", "end").optional("cut", cut.as_deref());
         }
-        Kind::Broken | Kind::Killed | Kind::Frame(_) | Kind::Unknown(_) => {}
+        Kind::Broken | Kind::Killed | Kind::Frame(_) | Kind::Told { .. } | Kind::Unknown(_) => {}
     }
     object.out.push(b'}');
 }
@@ -657,9 +708,13 @@ fn read_kind(root: Node<'_>) -> Result<Option<Kind<'static>>, Fault> {
             payload: read_payload(root)?,
         })));
     }
-    let Some((name, body)) = root.members().find(|(name, _)| !matches!(&**name, "t" | "l")) else {
+    let Some((name, body)) = root.members().find(|(name, _)| !matches!(&**name, "t" | "l" | "as")) else {
         return Err(Fault("an event that says nothing".to_owned()));
     };
+    if let Some(what) = Told::ALL.into_iter().find(|what| what.name() == name) {
+        let json = Cow::Owned(body.raw().to_owned());
+        return Ok(Some(Kind::Told { what, label: optional_text(root, "as")?, json }));
+    }
     Ok(Some(match &*name {
         "oversize" => Kind::Oversize {
             from: side_of(body)?,

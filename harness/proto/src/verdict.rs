@@ -38,7 +38,7 @@ pub enum Why {
     /// This platform cannot measure it; says what is missing.
     NotMeasured(&'static str),
     /// This driver cannot bring it about.
-    OutOfReach(&'static str),
+    OutOfReach(Cow<'static, str>),
     /// The target never did the thing; says what would make it.
     NotProvoked(Cow<'static, str>),
     /// Unsafe by default; names the exercise group that turns it on.
@@ -81,8 +81,8 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CutShort(cause) => f.write_str(cause),
-            Self::NotMeasured(what) | Self::OutOfReach(what) | Self::Unobservable(what) => f.write_str(what),
-            Self::NotProvoked(what) => f.write_str(what),
+            Self::NotMeasured(what) | Self::Unobservable(what) => f.write_str(what),
+            Self::NotProvoked(what) | Self::OutOfReach(what) => f.write_str(what),
             Self::NotExercised(group) => write!(f, "it may have effects: `--exercise {group}` turns it on"),
             Self::NotSelected => f.write_str("left out by --only or --skip"),
         }

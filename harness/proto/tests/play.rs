@@ -63,14 +63,12 @@ impl Stage {
 
     fn planned(plan: Vec<&'static ScriptDef>, budget: Budget) -> Self {
         let setting = Setting {
-            contract: contract::v1(),
-            manifest: None,
             declared: Box::leak(Box::default()),
             provocations: Box::leak(Box::<BTreeMap<String, String>>::default()),
             exercised: Box::leak(Box::default()),
             seed: 1,
             workspace: "/",
-            given: &[],
+            ..Setting::plain(contract::v1())
         };
         let play = Play::new("test", plan, Box::new(Silent::default()), setting, budget, 1 << 20);
         let mut stage = Self { play, now: 0, record: Vec::new(), actions: Vec::new() };

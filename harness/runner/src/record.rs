@@ -119,7 +119,7 @@ impl Error for RecordFault {}
 pub fn record(order: &Order<'_>) -> (Vec<Recording>, Result<(), RecordFault>) {
     let mut held: VecDeque<Task> = order
         .suite
-        .processes(order.scripts, order.isolate)
+        .processes(Side::Guest, order.scripts, order.isolate)
         .into_iter()
         .enumerate()
         .map(|(place, plan)| Task::first(order.suite, place + 1, plan))

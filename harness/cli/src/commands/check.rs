@@ -95,7 +95,6 @@ pub(crate) fn checked(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Re
     provocable(&provocations, &contract, args.provoke.as_deref())?;
     let workspace_text = workspace.to_string_lossy().into_owned();
     let setting = Setting {
-        contract: &contract,
         manifest: manifest.as_deref(),
         declared: &none,
         provocations: &provocations,
@@ -103,6 +102,7 @@ pub(crate) fn checked(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Re
         seed,
         workspace: &workspace_text,
         given: &given,
+        ..Setting::plain(&contract)
     };
     let environment = environment::of(&args.target, (suite.environment)(&setting), scratch.path())?;
     let mut run = Run {
@@ -135,7 +135,7 @@ pub(crate) fn checked(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Re
         launcher: PathBuf::from("/proc/self/exe"),
     };
     let scripts = planned(suite, &selected, &setting);
-    let watch = watch(args, suite.processes(&scripts, args.isolate).iter().map(Vec::len).sum());
+    let watch = watch(args, suite.processes(Side::Guest, &scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
         suite,
         setting,

@@ -337,7 +337,7 @@ impl<'c> Stage<'c> {
         let mut target = || -> Box<dyn Machine + '_> {
             Box::new(Mock::guest(self.suite, self.contract, Features::default(), flaw))
         };
-        sim::rehearse(self.suite, self.setting(), scripts, true, &mut target)
+        sim::rehearse(self.suite, Side::Guest, self.setting(), scripts, true, &mut target)
             .map_err(|stuck| Fault { code: exit::OURS, says: format!("the rehearsal is stuck: {stuck:?}") })
     }
 

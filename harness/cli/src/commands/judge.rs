@@ -63,14 +63,13 @@ pub(crate) fn verdicts(opened: &Opened) -> Result<Vec<(&'static str, &'static st
 /// What recordings of `run` are judged by.
 fn setting<'a>(run: &'a Run, contract: &'a Contract, declared: &'a BTreeSet<String>) -> Setting<'a> {
     Setting {
-        contract,
         manifest: run.manifest.as_deref(),
         declared,
         provocations: &run.provocations,
         exercised: &run.exercised,
         seed: run.seed,
         workspace: &run.workspace,
-        given: &[],
+        ..Setting::plain(contract)
     }
 }
 

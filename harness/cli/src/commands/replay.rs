@@ -39,7 +39,6 @@ pub(crate) fn run(args: &ReplayArgs, listening: &watch::Receiver<Stop>) -> Resul
         recorded => recorded.to_owned(),
     };
     let setting = Setting {
-        contract: &opened.contract,
         manifest: opened.run.manifest.as_deref(),
         declared: &none,
         provocations: &nothing,
@@ -47,6 +46,7 @@ pub(crate) fn run(args: &ReplayArgs, listening: &watch::Receiver<Stop>) -> Resul
         seed: opened.run.seed,
         workspace: &workspace,
         given: &given,
+        ..Setting::plain(&opened.contract)
     };
     let environment = environment::of(&args.target, (opened.suite.environment)(&setting), scratch.path())?;
     let spawn = Spawn {

@@ -9,6 +9,7 @@
 //! What a script does not claim, the [`Peer`] answers. A tick that comes late means that we were not running: the wait
 //! is re-armed for as much, and says so in the record.
 
+mod cast;
 mod ending;
 mod process;
 mod progress;
@@ -29,6 +30,7 @@ use crate::script::{Outgoing, Pattern, ScriptDef, Setting, Step, Within};
 use crate::transcript::{End, Event, Frame, Kind, Payload, WROTE_SILENT_MICROS, Wait, Writer};
 use crate::wire::Deframer;
 
+pub use cast::{Cast, Casting, Part, Player};
 use process::{Clock, Link, Unwritten};
 use progress::Playing;
 
@@ -52,6 +54,11 @@ pub trait Peer {
 
     /// What the target has declared so far.
     fn declared(&self) -> &BTreeSet<String>;
+
+    /// Whether it may send anything yet: whether a fence is legal.
+    fn is_open(&self) -> bool {
+        true
+    }
 }
 
 /// An answer that never came.
@@ -310,6 +317,16 @@ impl<'a> Play<'a> {
                 }
             }
             Step::Kill => self.kill(now),
+            Step::Greet
+            | Step::Ask { .. }
+            | Step::Outcome { .. }
+            | Step::Guest { .. }
+            | Step::Do(_)
+            | Step::Linger
+            | Step::Gone
+            | Step::Alive => {
+                self.cut("the script is one for a host, and here a guest is under test".to_owned(), now);
+            }
             Step::Repeat { times, steps } => {
                 let (steps, times) = (Rc::from(steps.as_slice()), *times);
                 self.with_script(|script| script.enter(steps, times, None));
@@ -482,7 +499,7 @@ impl<'a> Play<'a> {
 
     fn await_frame(&mut self, pattern: &Pattern, within: Within, now: Micros) {
         let Some(script) = &mut self.script else { return };
-        if script.claim(pattern) {
+        if script.claim(0, pattern) {
             return;
         }
         let label = match pattern {

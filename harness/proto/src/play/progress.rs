@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use crate::json::{FaultKind, Kind, Node, Tape};
-use crate::machine::Micros;
+use crate::machine::{LinkId, Micros};
 use crate::rpc::{self, Envelope, Id};
 use crate::script::{Captures, Pattern, Reaction, Reply, Script, Step, Template};
 
@@ -21,7 +21,7 @@ pub(super) struct Playing {
     pub(super) ids: BTreeMap<String, i64>,
     pub(super) captures: Captures,
     /// Frames that no step has claimed; kept only where a step may come that asks for one.
-    pub(super) unclaimed: Option<VecDeque<Vec<u8>>>,
+    pub(super) unclaimed: Option<VecDeque<(LinkId, Vec<u8>)>>,
     pub(super) cut_at: Vec<usize>,
     /// Whether a step asks if everything was answered, so that it is counted.
     pub(super) settles: bool,
@@ -188,10 +188,18 @@ impl Playing {
         self.enter(steps, 1, Some((elements, name)));
     }
 
-    /// Whether a reaction claims the frame at `root`; its answers are appended to `out`.
-    pub(super) fn react(&mut self, root: Node<'_>, next_id: &mut i64, out: &mut Vec<Vec<u8>>) -> bool {
+    /// Whether a reaction claims the frame at `root`, on a link of `guest` where there are several guests; its answers
+    /// are appended to `out`.
+    pub(super) fn react(
+        &mut self,
+        root: Node<'_>,
+        guest: Option<&str>,
+        next_id: &mut i64,
+        out: &mut Vec<Vec<u8>>,
+    ) -> bool {
         for (reaction, done) in &mut self.reactions {
             if reaction.times.is_some_and(|times| *done >= times)
+                || reaction.guest.as_deref().is_some_and(|of| guest != Some(of))
                 || !reaction.when.matches(root, &self.ids, &mut self.captures)
             {
                 continue;
@@ -211,6 +219,7 @@ impl Playing {
                     let frame = render(template);
                     self.deferred.push((*fences - self.fences, frame));
                 }
+                Reply::Several(templates) => out.extend(templates.iter().map(render)),
                 Reply::Never => {}
             }
             return true;
@@ -222,21 +231,23 @@ impl Playing {
         self.ids.iter().find(|(_, its)| **its == id).map(|(label, _)| label.clone())
     }
 
-    /// Takes the first unclaimed frame that matches.
-    pub(super) fn claim(&mut self, pattern: &Pattern) -> bool {
+    /// Takes the first unclaimed frame of this link that matches.
+    pub(super) fn claim(&mut self, link: LinkId, pattern: &Pattern) -> bool {
         let Some(unclaimed) = &mut self.unclaimed else { return false };
-        let at = unclaimed.iter().position(|frame| {
-            Tape::scan(frame).is_ok_and(|tape| pattern.matches(tape.root(), &self.ids, &mut self.captures))
+        let at = unclaimed.iter().position(|(of, frame)| {
+            *of == link
+                && Tape::scan(frame)
+                    .is_ok_and(|tape| pattern.matches(tape.root(), &self.ids, &mut self.captures))
         });
         at.and_then(|at| unclaimed.remove(at)).is_some()
     }
 
-    pub(super) fn keep(&mut self, frame: &str) {
+    pub(super) fn keep(&mut self, link: LinkId, frame: &str) {
         if let Some(unclaimed) = &mut self.unclaimed {
             if unclaimed.len() == UNCLAIMED_MOST {
                 unclaimed.pop_front();
             }
-            unclaimed.push_back(frame.as_bytes().to_vec());
+            unclaimed.push_back((link, frame.as_bytes().to_vec()));
         }
     }
 }

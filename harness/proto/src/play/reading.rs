@@ -202,7 +202,7 @@ impl Play<'_> {
         }
         let mut out = Vec::new();
         let claimed = match &mut self.script {
-            Some(script) => script.react(root, &mut self.next_id, &mut out),
+            Some(script) => script.react(root, None, &mut self.next_id, &mut out),
             None => false,
         };
         self.peer.meet(envelope, claimed, &mut out);
@@ -220,7 +220,7 @@ impl Play<'_> {
                 if pattern.matches(root, &script.ids, &mut script.captures) {
                     self.came(now);
                 } else {
-                    script.keep(root.raw());
+                    script.keep(0, root.raw());
                 }
             }
             Some(Waiting { what: What::Fence { .. }, .. }) if fence => {
@@ -238,10 +238,10 @@ impl Play<'_> {
                     let said = crate::exchange::summary(envelope);
                     self.cut(format!("the guest answered {label} with {said}"), now);
                 } else {
-                    script.keep(root.raw());
+                    script.keep(0, root.raw());
                 }
             }
-            _ => self.with_script(|script| script.keep(root.raw())),
+            _ => self.with_script(|script| script.keep(0, root.raw())),
         }
     }
 

@@ -5,6 +5,8 @@ pub mod contract;
 mod documents;
 pub mod guest;
 pub mod host;
+pub mod plugin;
 pub mod prose;
 pub mod sample;
 pub mod session;
+pub mod sidecar;

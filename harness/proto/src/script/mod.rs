@@ -17,6 +17,7 @@ pub use text::ScriptFault;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::Contract;
+use crate::machine::{Launch, Order};
 use crate::transcript::Payload;
 
 /// The version of the text form.
@@ -96,6 +97,8 @@ pub struct Setting<'a> {
     pub seed: u64,
     /// A folder for the target's workspace, as text; it may not exist on this machine.
     pub workspace: &'a str,
+    /// Where the target is a host: the remote-controlled process that each of our plugins is.
+    pub probe: &'a Launch,
     /// The scripts that the user gave. A [`ScriptDef`] of the same name stands for each.
     pub given: &'a [Script],
 }
@@ -105,6 +108,7 @@ impl<'a> Setting<'a> {
     pub fn plain(contract: &'a Contract) -> Self {
         static NONE: BTreeSet<String> = BTreeSet::new();
         static NO_PROVOCATIONS: BTreeMap<String, String> = BTreeMap::new();
+        static NO_PROBE: Launch = Launch { command: String::new(), args: Vec::new(), env: Vec::new() };
         Self {
             contract,
             manifest: None,
@@ -113,6 +117,7 @@ impl<'a> Setting<'a> {
             exercised: &NONE,
             seed: 0,
             workspace: "/",
+            probe: &NO_PROBE,
             given: &[],
         }
     }
@@ -204,6 +209,37 @@ pub enum Step {
     Exit,
     /// End the process.
     Kill,
+    /// Greet the shim of the host under test, and wait until it says what it does.
+    Greet,
+    /// Ask the shim to make its host do something. Its outcome is waited for by another step.
+    Ask {
+        /// What it is called in the recording.
+        label: String,
+        /// The ask, a JSON object without its number.
+        what: Template,
+    },
+    /// Wait for the outcome of an ask, and then until every guest has heard all that the host had written to it.
+    Outcome {
+        /// The label of the ask.
+        of: String,
+        /// How long at most, in milliseconds, where the ask takes longer than others.
+        within: Option<u64>,
+    },
+    /// What follows is about this guest of ours; waits until the host has launched it.
+    Guest {
+        /// Its name.
+        name: String,
+        /// Which launch of it in this script, counted from 1.
+        time: u32,
+    },
+    /// Let the process of the guest do something that is not writing.
+    Do(Order),
+    /// The guest does not end when its input does.
+    Linger,
+    /// Wait for the end of the guest's process.
+    Gone,
+    /// See whether the guest's process is there.
+    Alive,
     /// Play these steps several times.
     Repeat {
         /// How many times.
@@ -253,6 +289,8 @@ pub struct Reaction {
     pub reply: Reply,
     /// How many times at most; `None` for always.
     pub times: Option<u32>,
+    /// Only on the links of this guest of ours; `None` for all.
+    pub guest: Option<String>,
 }
 
 /// How a reaction answers.
@@ -264,6 +302,8 @@ pub enum Reply {
     Twice(Template),
     /// When this many fences of the script were answered or silences of it were over.
     AfterFences(u32, Template),
+    /// At once, with several frames.
+    Several(Vec<Template>),
     /// Not at all.
     Never,
 }

@@ -37,7 +37,7 @@ impl Recorded {
         // What the recording does not answer, nobody does.
         let request =
             Pattern::Members(vec![("id".to_owned(), Pattern::Any), ("method".to_owned(), Pattern::Any)]);
-        script.reactions.push(Reaction { when: request, reply: Reply::Never, times: None });
+        script.reactions.push(Reaction { when: request, reply: Reply::Never, times: None, guest: None });
         Self {
             script,
             asked: BTreeMap::new(),

@@ -6,9 +6,14 @@
 //! {"raw":{"json":{…}},"departs":"a string id","as":"odd"}      {"tail":…} is raw without a line feed      {"cut":[1,17]}
 //! {"await":{…},"within":"answer"}   {"fence":{}}   {"fence":{"or":"end"}}   {"quiet":{}}   {"settle":{}}
 //! {"hold":{}} {"release":{}} {"close":{}} {"exit":{}} {"kill":{}}
+//! {"greet":{}}  {"ask":{"do":"turn",…},"as":"turn"}  {"outcome":"turn","within":20000}  {"guest":"one","time":2}
+//! {"linger":{}} {"gone":{}} {"alive":{}}  {"do":"exit","code":3}  {"do":"stderr","text":"…"}  {"do":"spawn","session":true}
 //! {"repeat":3,"steps":[…]}          {"each":"list","as":"element","steps":[…]}
 //! {"when":{…},"answer":{…},"twice":true,"after":2,"times":1}   {"when":{…},"never":true}
+//! {"when":{…},"guest":"one","answers":[{…},{…}]}
 //! ```
+
+mod orders;
 
 use std::fmt;
 
@@ -114,6 +119,26 @@ fn write_step(out: &mut Vec<u8>, step: &Step) {
                 Within::Millis(millis) => out.extend_from_slice(millis.to_string().as_bytes()),
             }
         }
+        Step::Ask { label, what } => {
+            out.extend_from_slice(b"{\"ask\":");
+            out.extend_from_slice(what.text().as_bytes());
+            write_label(out, Some(label));
+        }
+        Step::Outcome { of, within } => {
+            out.extend_from_slice(b"{\"outcome\":");
+            json::write_str(out, of);
+            if let Some(within) = within {
+                out.extend_from_slice(format!(",\"within\":{within}").as_bytes());
+            }
+        }
+        Step::Guest { name, time } => {
+            out.extend_from_slice(b"{\"guest\":");
+            json::write_str(out, name);
+            if *time != 1 {
+                out.extend_from_slice(format!(",\"time\":{time}").as_bytes());
+            }
+        }
+        Step::Do(order) => orders::write(out, order),
         Step::Fence { or_end: true } => out.extend_from_slice(b"{\"fence\":{\"or\":\"end\"}"),
         Step::Repeat { times, steps } => {
             out.extend_from_slice(format!("{{\"repeat\":{times}").as_bytes());
@@ -134,7 +159,7 @@ fn write_step(out: &mut Vec<u8>, step: &Step) {
 }
 
 /// The steps that are only a name.
-const PLAIN: [(&str, Step); 8] = [
+const PLAIN: [(&str, Step); 12] = [
     ("fence", Step::Fence { or_end: false }),
     ("quiet", Step::Quiet),
     ("settle", Step::Settle),
@@ -143,6 +168,10 @@ const PLAIN: [(&str, Step); 8] = [
     ("close", Step::Close),
     ("exit", Step::Exit),
     ("kill", Step::Kill),
+    ("greet", Step::Greet),
+    ("linger", Step::Linger),
+    ("gone", Step::Gone),
+    ("alive", Step::Alive),
 ];
 
 fn write_steps(out: &mut Vec<u8>, steps: &[Step]) {
@@ -180,8 +209,16 @@ fn write_outgoing(out: &mut Vec<u8>, name: &str, frame: &Outgoing) {
 fn write_reaction(out: &mut Vec<u8>, reaction: &Reaction) {
     out.extend_from_slice(b"{\"when\":");
     reaction.when.write(out);
+    if let Some(guest) = &reaction.guest {
+        out.extend_from_slice(b",\"guest\":");
+        json::write_str(out, guest);
+    }
+    if let Reply::Several(templates) = &reaction.reply {
+        let texts: Vec<&str> = templates.iter().map(Template::text).collect();
+        out.extend_from_slice(format!(",\"answers\":[{}]", texts.join(",")).as_bytes());
+    }
     let template = match &reaction.reply {
-        Reply::Never => None,
+        Reply::Never | Reply::Several(_) => None,
         Reply::Once(template) | Reply::Twice(template) | Reply::AfterFences(_, template) => Some(template),
     };
     if let Some(template) = template {
@@ -189,7 +226,7 @@ fn write_reaction(out: &mut Vec<u8>, reaction: &Reaction) {
         out.extend_from_slice(template.text().as_bytes());
     }
     match &reaction.reply {
-        Reply::Once(_) => {}
+        Reply::Once(_) | Reply::Several(_) => {}
         Reply::Twice(_) => out.extend_from_slice(b",\"twice\":true"),
         Reply::AfterFences(fences, _) => out.extend_from_slice(format!(",\"after\":{fences}").as_bytes()),
         Reply::Never => out.extend_from_slice(b",\"never\":true"),
@@ -268,6 +305,22 @@ fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
             Step::Cut { at: at.collect::<Result<_, _>>()? }
         }
         "await" => Step::Await { frame: Pattern::read(value)?, within: read_within(node.get("within"))? },
+        "ask" => Step::Ask {
+            label: label.ok_or("ask says in \"as\" what it is called")?,
+            what: Template::new(value.raw()),
+        },
+        "outcome" => Step::Outcome {
+            of: value.as_str().ok_or("outcome names an ask")?.into_owned(),
+            within: node.get("within").map(number).transpose()?,
+        },
+        "guest" => {
+            let time = node.get("time").map_or(Ok(1), number)?;
+            Step::Guest {
+                name: value.as_str().ok_or("guest is a name")?.into_owned(),
+                time: u32::try_from(time).map_err(|_| "time is more than 2^32")?,
+            }
+        }
+        "do" => Step::Do(orders::read(node)?),
         "repeat" => {
             let times = u32::try_from(number(value)?).map_err(|_| "repeat is more than 2^32")?;
             Step::Repeat { times, steps: read_steps(node, depth)? }
@@ -282,12 +335,16 @@ fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
 }
 
 /// What may stand in a step beside its name.
-const MEMBERS: [(&str, &[&str]); 7] = [
+const MEMBERS: [(&str, &[&str]); 11] = [
     ("send", &["as"]),
     ("raw", &["as", "departs"]),
     ("tail", &["as", "departs"]),
     ("cut", &[]),
     ("await", &["within"]),
+    ("ask", &["as"]),
+    ("outcome", &["within"]),
+    ("guest", &["time"]),
+    ("do", &["text", "code", "session"]),
     ("repeat", &["steps"]),
     ("each", &["as", "steps"]),
 ];
@@ -333,7 +390,7 @@ fn read_outgoing(node: Node<'_>) -> Result<Outgoing, String> {
 }
 
 fn read_reaction(node: Node<'_>) -> Result<Reaction, String> {
-    only(node, &["when", "answer", "never", "twice", "after", "times"])?;
+    only(node, &["when", "guest", "answer", "answers", "never", "twice", "after", "times"])?;
     let when = Pattern::read(node.get("when").ok_or("a reaction begins with when")?)?;
     let number = |name: &str| {
         let node = node.get(name);
@@ -343,14 +400,19 @@ fn read_reaction(node: Node<'_>) -> Result<Reaction, String> {
         .transpose()
     };
     let answer = node.get("answer").map(|answer| Template::new(answer.raw()));
+    let several = node.get("answers").filter(|answers| answers.kind() == Kind::Array);
     let reply = match (answer, number("after")?) {
+        (None, _) if several.is_some() => {
+            let frames = several.into_iter().flat_map(Node::elements);
+            Reply::Several(frames.map(|frame| Template::new(frame.raw())).collect())
+        }
         (None, _) if node.get("never").is_some() => Reply::Never,
-        (None, _) => return Err("a reaction has answer or never".to_owned()),
+        (None, _) => return Err("a reaction has answer, answers or never".to_owned()),
         (Some(answer), Some(fences)) => Reply::AfterFences(fences, answer),
         (Some(answer), None) if node.get("twice").is_some() => Reply::Twice(answer),
         (Some(answer), None) => Reply::Once(answer),
     };
-    Ok(Reaction { when, reply, times: number("times")? })
+    Ok(Reaction { when, reply, times: number("times")?, guest: text(node, "guest")? })
 }
 
 fn text(node: Node<'_>, name: &str) -> Result<Option<String>, String> {
@@ -361,6 +423,7 @@ fn text(node: Node<'_>, name: &str) -> Result<Option<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Order;
 
     #[test]
     fn every_step_and_reaction_comes_back_as_it_was() {
@@ -396,6 +459,34 @@ mod tests {
         for step in [Step::Settle, Step::Hold, Step::Release, Step::Close, Step::Exit, Step::Kill] {
             script = script.step(step);
         }
+        for step in [
+            Step::Greet,
+            Step::Ask {
+                label: "turn".into(),
+                what: Template::new(r#"{"do":"turn","text":{"$capture":"c"}}"#),
+            },
+            Step::Outcome { of: "turn".into(), within: None },
+            Step::Outcome { of: "turn".into(), within: Some(20_000) },
+            Step::Guest { name: "one".into(), time: 1 },
+            Step::Guest { name: "one".into(), time: 2 },
+            Step::Linger,
+            Step::Gone,
+            Step::Alive,
+        ] {
+            script = script.step(step);
+        }
+        for order in [
+            Order::Stderr("text".into()),
+            Order::CloseInput,
+            Order::Exit(3),
+            Order::Abort,
+            Order::IgnoreTerm,
+            Order::Spawn { session: true },
+            Order::Spawn { session: false },
+            Order::Ping,
+        ] {
+            script = script.step(Step::Do(order));
+        }
         let inner = vec![Step::Each { of: "list".into(), name: "e".into(), steps: vec![Step::Quiet] }];
         script = script.step(Step::Repeat { times: 3, steps: inner });
         let answer = Template::new(r#"{"id":{"$capture":"id"},"result":{}}"#);
@@ -405,8 +496,14 @@ mod tests {
             (Reply::AfterFences(2, answer), None),
             (Reply::Never, Some(4)),
         ] {
-            script.reactions.push(Reaction { when: Pattern::request("m"), reply, times });
+            script.reactions.push(Reaction { when: Pattern::request("m"), reply, times, guest: None });
         }
+        script.reactions.push(Reaction {
+            when: Pattern::Any,
+            reply: Reply::Several(vec![Template::new("{}"), Template::new("[1]")]),
+            times: None,
+            guest: Some("one".into()),
+        });
         for process in [Process::Own, Process::Bare, Process::Tour] {
             script.process = process;
             assert_eq!(Script::read(script.write().as_bytes()).unwrap(), script);
@@ -432,7 +529,7 @@ mod tests {
                 "line 2: \"witihn\" is not known here; there can be \"await\", \"within\"",
             ),
             (&format!("{head}{{\"fence\":{{}},\"fence\":{{}}}}"), "line 2: \"fence\" stands twice"),
-            (&format!("{head}{{\"when\":{{}}}}"), "line 2: a reaction has answer or never"),
+            (&format!("{head}{{\"when\":{{}}}}"), "line 2: a reaction has answer, answers or never"),
             (
                 "{\"script\":\"../x\",\"format\":1}",
                 "line 1: \"../x\" is no name of a script: a to z, 0 to 9 and - are in one",

@@ -1,6 +1,6 @@
 //! What things are called in a recording.
 
-use super::{End, Kind, Wait};
+use super::{End, Kind, Told, Wait};
 use crate::contract::Side;
 
 pub(super) fn side_name(side: Side) -> &'static str {
@@ -10,8 +10,54 @@ pub(super) fn side_name(side: Side) -> &'static str {
     }
 }
 
+impl Told {
+    pub(super) const ALL: [Self; 13] = [
+        Self::Shim,
+        Self::Ask,
+        Self::Outcome,
+        Self::Shown,
+        Self::Found,
+        Self::Other,
+        Self::Settled,
+        Self::Beyond,
+        Self::Launched,
+        Self::Did,
+        Self::Signal,
+        Self::Alive,
+        Self::Gone,
+    ];
+
+    /// Its name in a recording.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shim => "shim",
+            Self::Ask => "ask",
+            Self::Outcome => "outcome",
+            Self::Shown => "shown",
+            Self::Found => "found",
+            Self::Other => "other",
+            Self::Settled => "settled",
+            Self::Beyond => "beyond",
+            Self::Launched => "launched",
+            Self::Did => "did",
+            Self::Signal => "signal",
+            Self::Alive => "alive",
+            Self::Gone => "gone",
+        }
+    }
+}
+
 impl Wait {
-    pub(super) const ALL: [Self; 5] = [Self::Start, Self::Answer, Self::Fence, Self::Quiet, Self::Exit];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Start,
+        Self::Answer,
+        Self::Fence,
+        Self::Quiet,
+        Self::Exit,
+        Self::Outcome,
+        Self::Launch,
+        Self::Gone,
+    ];
 
     /// Its name in a recording and in a report.
     pub fn name(self) -> &'static str {
@@ -21,6 +67,9 @@ impl Wait {
             Self::Fence => "fence",
             Self::Quiet => "quiet",
             Self::Exit => "exit",
+            Self::Outcome => "outcome",
+            Self::Launch => "launch",
+            Self::Gone => "gone",
         }
     }
 }
@@ -43,6 +92,7 @@ impl Kind<'_> {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Frame(_) | Self::Unknown(_) => "frame",
+            Self::Told { what, .. } => what.name(),
             Self::Oversize { .. } => "oversize",
             Self::Tail { .. } => "tail",
             Self::Wrote { .. } => "wrote",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::keys;
+use super::{Pair, keys, pair};
 use crate::contract::{Contract, Side, Side::Guest};
 use crate::exchange::short;
 use crate::json::{Kind, Node};
@@ -11,18 +11,20 @@ use crate::reasonix::contract;
 use crate::requirement::Rule;
 use crate::schema::Validator;
 
-/// Params and results of the guest fit their definitions, by value.
-pub static MEMBERS_FIT: Rule = Rule { name: "members-fit", binds: Guest, assumes: &[] };
-/// The guest writes no member in other letters than its definition does.
-pub static NAMES_EXACT: Rule = Rule { name: "names-exact", binds: Guest, assumes: &[] };
-/// Where a definition asks for an integer, the guest writes one without fraction or exponent.
-pub static INTEGERS_WRITTEN: Rule = Rule { name: "integers-written", binds: Guest, assumes: &[] };
+/// Params and results of a side fit their definitions, by value.
+pub static MEMBERS_FIT: Pair = pair("members-fit", "host-members-fit");
+/// A side writes no member in other letters than its definition does.
+pub static NAMES_EXACT: Pair = pair("names-exact", "host-names-exact");
+/// Where a definition asks for an integer, a side writes one without fraction or exponent.
+pub static INTEGERS_WRITTEN: Pair = pair("integers-written", "host-integers-written");
 /// What the guest says of itself and of its models has no key in it.
 pub static CREDENTIALS_ABSENT: Rule = Rule { name: "credentials-absent", binds: Guest, assumes: &[] };
 
 /// What the contract says of members.
 #[derive(Debug)]
 pub(super) struct Members<'c> {
+    /// Who is watched.
+    side: Side,
     /// The members that some definition types as an integer.
     integers: BTreeSet<&'c str>,
     /// The members whose values nobody looks into.
@@ -34,7 +36,7 @@ pub(super) struct Members<'c> {
 }
 
 impl<'c> Members<'c> {
-    pub(super) fn new(contract: &'c Contract) -> Self {
+    pub(super) fn new(contract: &'c Contract, side: Side) -> Self {
         let (mut integers, mut unread, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
         let definitions = contract.document().get("$defs").and_then(|defs| defs.as_object());
         let definitions = definitions.into_iter().flat_map(|defs| defs.values());
@@ -56,6 +58,7 @@ impl<'c> Members<'c> {
                 .collect()
         };
         Self {
+            side,
             integers,
             unread,
             names,
@@ -75,7 +78,7 @@ impl<'c> Members<'c> {
         told(&method.name, "result", self.results.get(method.name.as_str())?, result)
     }
 
-    /// The guest asks or tells something.
+    /// The watched side asks or tells something.
     pub(super) fn params(
         &self,
         frame: &Framed<'_, 'c>,
@@ -83,12 +86,12 @@ impl<'c> Members<'c> {
         params: Node<'_>,
         notes: &mut Notes<'_>,
     ) {
-        if frame.method.is_some_and(|known| known.from == Side::Guest) {
+        if frame.method.is_some_and(|known| known.from == self.side) {
             self.fit(self.params_fault(method, Some(params)), params, notes);
         }
     }
 
-    /// The guest answers a request that the contract has.
+    /// The watched side answers a request that the contract has.
     pub(super) fn result(&self, frame: &Framed<'_, 'c>, result: Node<'_>, notes: &mut Notes<'_>) {
         let Some(method) = frame.answers.as_ref().and_then(|asked| asked.method) else { return };
         self.fit(self.result_fault(frame, result), result, notes);
@@ -105,14 +108,14 @@ impl<'c> Members<'c> {
 
     fn fit(&self, fault: Option<String>, value: Node<'_>, notes: &mut Notes<'_>) {
         match fault {
-            None => notes.kept(&NAMES_EXACT),
+            None => notes.kept(NAMES_EXACT.of(self.side)),
             Some(_) => {
                 if let Some(actual) = self.misnamed(value) {
-                    notes.broken(&NAMES_EXACT, || actual);
+                    notes.broken(NAMES_EXACT.of(self.side), || actual);
                 }
             }
         }
-        notes.note(&MEMBERS_FIT, fault.is_none(), || fault.unwrap_or_default());
+        notes.note(MEMBERS_FIT.of(self.side), fault.is_none(), || fault.unwrap_or_default());
         self.integers(value, notes);
     }
 
@@ -136,7 +139,7 @@ impl<'c> Members<'c> {
         } else {
             None
         };
-        notes.note(&INTEGERS_WRITTEN, found.is_none(), || found.unwrap_or_default());
+        notes.note(INTEGERS_WRITTEN.of(self.side), found.is_none(), || found.unwrap_or_default());
     }
 
     /// Goes down member by member, past what nobody looks into.
