@@ -4,6 +4,7 @@ mod content;
 mod envelope;
 mod errors;
 mod framing;
+mod host;
 mod interception;
 mod lifecycle;
 mod members;
@@ -14,7 +15,7 @@ mod ui;
 
 use sidecert_proto::json::{Tape, quoted};
 use sidecert_proto::reasonix::contract::{self, Limits};
-use sidecert_proto::reasonix::{host, session};
+use sidecert_proto::reasonix::{host as peer, session};
 use sidecert_proto::requirement::{Accepts, Basis, Editions, Requirement, Seen};
 use sidecert_proto::script::{Process, ScriptDef, Setting};
 use sidecert_proto::suite::{Exercise, Provocation, Suite};
@@ -41,12 +42,12 @@ const NOTHING_PARAMS: &str = r#"{"streamId":"sidecert-none"}"#;
 
 /// The handshake, which every process but a bare one begins with.
 static HANDSHAKE: ScriptDef =
-    ScriptDef { name: "handshake", process: Process::Tour, needs: &[], build: host::opening };
+    ScriptDef { name: "handshake", process: Process::Tour, needs: &[], build: peer::opening };
 /// The orderly end, which every process but a bare one ends with.
 static SHUTDOWN: ScriptDef =
-    ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: host::closing };
+    ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: peer::closing };
 
-const SECTIONS: [&[Requirement]; 10] = [
+const SECTIONS: [&[Requirement]; 11] = [
     framing::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -57,6 +58,7 @@ const SECTIONS: [&[Requirement]; 10] = [
     ui::ROWS,
     errors::ROWS,
     security::ROWS,
+    host::SECTIONS[0],
 ];
 
 /// Every requirement of the family, section by section.
@@ -144,10 +146,10 @@ const FAMILY: Suite = Suite {
     declared_by: contract::INITIALIZE,
     closing: &SHUTDOWN,
     observer: |contract, watched| Box::new(session::Session::new(contract, watched)),
-    host: |setting| Box::new(host::Host::new(setting)),
-    casting: None,
-    declared: host::declared,
-    environment: host::environment,
+    host: |setting| Box::new(peer::Host::new(setting)),
+    casting: Some(&host::CASTING),
+    declared: peer::declared,
+    environment: peer::environment,
     // A body of exactly the limit, with its LF one byte more, is read: nothing is asserted of it either way.
     line_bytes_max: |contract| Limits::of(contract).frame_bytes,
     provocations: PROVOCATIONS,

@@ -4,13 +4,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sidecert_proto::contract::Side::Guest;
 use sidecert_proto::exchange::{Answer, Exchange};
 use sidecert_proto::reasonix::contract::reason;
 use sidecert_proto::requirement::{Accepts, Basis, Seen};
 use sidecert_proto::rpc::{self, Id, Outcome};
 use sidecert_proto::script::{Script, Step};
-use sidecert_proto::transcript::{Frame, Kind};
+use sidecert_proto::transcript::{Frame, Kind, Told};
 use sidecert_proto::verdict::{Sight, Why};
 
 /// It was answered with a result.
@@ -98,7 +97,11 @@ pub(super) fn became(exchange: &Exchange<'_>, label: &str) -> Sight {
     if let Some(answer) = refusals(exchange).get(label) {
         return named(answer, false);
     }
-    let end = exchange.find(|kind| matches!(kind, Kind::Closed { from: Guest } | Kind::Oversize { .. }));
+    let link = sent.event.link;
+    let end = exchange.entries().iter().filter(|entry| entry.event.link == link).find(|entry| {
+        matches!(&entry.event.kind, Kind::Closed { from } | Kind::Oversize { from, .. } if *from == exchange.target)
+            || matches!(&entry.event.kind, Kind::Told { what: Told::Gone, .. })
+    });
     if end.is_some_and(|end| end.at < sent.at) {
         return Sight::Undecided(Why::CutShort("the connection had ended before it was sent".to_owned()));
     }
@@ -107,7 +110,8 @@ pub(super) fn became(exchange: &Exchange<'_>, label: &str) -> Sight {
         // Whatever was said last before the end is what ended it.
         Some(end) if end.at > sent.at && next.is_none_or(|next| next.at > end.at) => {
             let ordered = exchange.entries().iter().any(|entry| {
-                entry.at > sent.at && entry.at < end.at && matches!(entry.event.kind, Kind::Closed { .. })
+                let ours = matches!(entry.event.kind, Kind::Closed { from } if from != exchange.target);
+                entry.at > sent.at && entry.at < end.at && entry.event.link == link && ours
             });
             Sight::Saw(if ordered { IGNORED } else { ENDED }, end.at)
         }
@@ -179,7 +183,7 @@ pub(super) fn all_with_prefix(exchange: &Exchange<'_>, prefix: &str, accepts: &[
 
 fn labels<'x>(exchange: &'x Exchange<'_>, prefix: &str) -> Vec<&'x str> {
     let labels = exchange.entries().iter().filter_map(|entry| match &entry.event.kind {
-        Kind::Frame(Frame { from, label: Some(label), .. }) if *from != Guest => Some(&**label),
+        Kind::Frame(Frame { from, label: Some(label), .. }) if *from != exchange.target => Some(&**label),
         _ => None,
     });
     labels.filter(|label| label.starts_with(prefix)).collect()

@@ -77,6 +77,9 @@ pub(crate) enum CheckTarget {
     /// Check a guest: a sidecar, a plugin, an app.
     #[command(visible_alias = "sidecar", visible_alias = "plugin", after_help = exit::TABLE)]
     Guest(Box<CheckArgs>),
+    /// Check a host, which a driver makes act and which launches guests of ours.
+    #[command(after_help = exit::TABLE)]
+    Host(Box<CheckArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -111,12 +114,33 @@ pub(crate) struct CheckArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+    /// What makes a host under test act. shim: COMMAND speaks the protocol of docs/host-shim.md itself.
+    #[arg(long, value_enum)]
+    pub(crate) driver: Option<Driver>,
+    /// Play also what takes as long as a time limit of the protocol.
+    #[arg(long)]
+    pub(crate) slow: bool,
     /// Show every event on standard error while the check runs: process, script, time, direction, frame.
     #[arg(long)]
     pub(crate) trace: bool,
     /// The provocations that a file for --config holds itself.
     #[arg(skip)]
     pub(crate) provocations: Option<BTreeMap<String, String>>,
+}
+
+/// What makes a host under test act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Driver {
+    Shim,
+}
+
+impl Driver {
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Shim => "shim",
+        }
+    }
 }
 
 /// The program that is started, and how.

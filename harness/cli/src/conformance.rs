@@ -237,7 +237,7 @@ impl<'a> Tests<'a> {
         // That is a matter of each test, as far as it is run.
         args.judging.require.clear();
         let listening = heard(stop::listen())?;
-        let checked = check::checked(args, &listening)?;
+        let checked = check::checked(args, Side::Guest, &listening)?;
         judge::write_asked(&checked.report, &args.judging, WIDTH)?;
         if *listening.borrow() != Stop::No {
             return Ok(checked.settle_aloud());

@@ -25,8 +25,9 @@ const FRAME_BYTES: usize = 400;
 const WHOLE_BYTES: usize = 1_200;
 
 /// What was found in the recordings of a run.
-#[derive(Default)]
 pub(crate) struct Excerpts {
+    /// Who was under test.
+    target: Side,
     around: BTreeMap<At, Excerpt>,
     /// Where scripts were cut short, process by process.
     pub(crate) cuts: Vec<Cut>,
@@ -84,6 +85,11 @@ pub(crate) enum Heard {
 }
 
 impl Excerpts {
+    /// What will be found where `target` is under test.
+    pub(crate) fn of(target: Side) -> Self {
+        Self { target, around: BTreeMap::new(), cuts: Vec::new(), killed: BTreeSet::new() }
+    }
+
     /// What stands around a place.
     pub(crate) fn around(&self, at: &At) -> Option<&Excerpt> {
         self.around.get(at)
@@ -104,7 +110,8 @@ impl Excerpts {
         let mut around = Around {
             process,
             places,
-            reading: Reading::new(Side::Guest),
+            reading: Reading::new(self.target),
+            target: self.target,
             event: 0,
             before: VecDeque::new(),
             on_purpose: None,
@@ -136,6 +143,7 @@ impl Excerpts {
 
 /// Gathers what stands around places of one recording.
 struct Around<'a> {
+    target: Side,
     process: usize,
     places: BTreeSet<u64>,
     reading: Reading,
@@ -194,7 +202,7 @@ impl Around<'_> {
             }
             self.before.push_back(Frame { marked: false, ..shown });
         }
-        let how = how(&event.kind);
+        let how = how(self.target, &event.kind);
         if how != How::Other {
             (self.how, self.last) = (how, Some(told));
         }
@@ -262,11 +270,12 @@ fn is_telling(kind: &Kind<'_>) -> bool {
     !matches!(kind, Kind::Wrote { .. } | Kind::Waited { .. } | Kind::Stderr { .. } | Kind::Ended { .. })
 }
 
-fn how(kind: &Kind<'_>) -> How {
+fn how(target: Side, kind: &Kind<'_>) -> How {
     match kind {
         Kind::TimedOut { .. } => How::TimedOut,
-        Kind::Exited(_) | Kind::Closed { from: Side::Guest } | Kind::Broken => How::Ended,
-        Kind::Frame(frame) if frame.from == Side::Guest => How::Said,
+        Kind::Exited(_) | Kind::Broken => How::Ended,
+        Kind::Closed { from } if *from == target => How::Ended,
+        Kind::Frame(frame) if frame.from == target => How::Said,
         Kind::Oversize { .. } | Kind::Tail { .. } => How::Said,
         _ => How::Other,
     }

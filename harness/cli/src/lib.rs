@@ -30,6 +30,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use sidecert_proto::contract::Side;
 use sidecert_runner::{Stop, stop};
 use tokio::sync::watch;
 
@@ -66,10 +67,14 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
         Err(error) => return told(&error),
     };
     match cli.command {
-        Command::Check { target: CheckTarget::Guest(args) } => {
+        Command::Check { target } => {
             let listening = heard(listening.unwrap_or_else(stop::listen))?;
+            let (side, args) = match target {
+                CheckTarget::Guest(args) => (Side::Guest, args),
+                CheckTarget::Host(args) => (Side::Host, args),
+            };
             let settled = settled(args, &words, &matches)?;
-            commands::check::run(&settled.args, &listening).map_err(|fault| settled.attribute(fault))
+            commands::check::run(&settled.args, side, &listening).map_err(|fault| settled.attribute(fault))
         }
         Command::Init { side: InitSide::Guest(args) } => commands::init::run(&args),
         Command::Judge(args) => commands::judge::run(&args),

@@ -1,6 +1,6 @@
 //! From what a judge says to the report: words, excerpts, and the command that shows it again.
 
-use sidecert_proto::contract::Contract;
+use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::judge::{Judged, ProcessEnd};
 use sidecert_proto::requirement::{Basis, Check, Cite, Level, Requirement};
 use sidecert_proto::run::Run;
@@ -322,8 +322,12 @@ fn hint(cut: &Cut) -> Option<&'static str> {
 fn again(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> String {
     let run = facts.run;
     let seed = format!("{:016x}", run.seed);
-    let mut words =
-        vec!["sidecert", "check", "guest", "--suite", facts.suite.name, "--seed", &seed, "--only", row.id];
+    let target = if run.target.0 == Side::Host { "host" } else { "guest" };
+    let mut words = vec!["sidecert", "check", target, "--suite", facts.suite.name];
+    if !run.driver.is_empty() {
+        words.extend(["--driver", &run.driver]);
+    }
+    words.extend(["--seed", &seed, "--only", row.id]);
     words.extend(played_by(facts, row, script).into_iter().flat_map(|id| ["--only", id]));
     if facts.judging.profile == ProfileArg::Reference {
         words.extend(["--profile", "reference"]);
@@ -341,7 +345,8 @@ fn again(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> String {
 
 /// What must be selected as well so that `script` is played: a rule can be broken in any script.
 fn played_by(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> Option<&'static str> {
-    let ends = [facts.suite.opening.name, facts.suite.closing.name];
+    let (opening, closing) = facts.suite.frame(facts.run.target.0);
+    let ends = [opening.name, closing.name];
     let own = row.script().map(|script| script.name);
     let script = script.filter(|script| own != Some(*script) && !ends.contains(script))?;
     let rows = facts.judged.verdicts.iter().map(|(row, _)| row);

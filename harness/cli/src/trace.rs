@@ -19,13 +19,15 @@ const FRAME_BYTES: usize = 160;
 
 /// Writes the trace of one run.
 pub(crate) struct Trace {
+    /// Who is under test.
+    target: Side,
     masked: Masked,
     readings: Mutex<BTreeMap<String, Reading>>,
 }
 
 impl Trace {
-    pub(crate) fn new(secrets: &[String]) -> Self {
-        Self { masked: Masked::new(secrets), readings: Mutex::default() }
+    pub(crate) fn new(target: Side, secrets: &[String]) -> Self {
+        Self { target, masked: Masked::new(secrets), readings: Mutex::default() }
     }
 
     /// These lines of the recording of a process, as they are traced.
@@ -45,7 +47,7 @@ impl Watch for Trace {
     fn recorded(&self, process: &str, text: &[u8]) {
         // The lock is held while the lines are written, so that those of one process stay in order.
         let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
-        let reading = readings.entry(process.to_owned()).or_insert_with(|| Reading::new(Side::Guest));
+        let reading = readings.entry(process.to_owned()).or_insert_with(|| Reading::new(self.target));
         let lines = self.lines(reading, process, text);
         // Nobody may be reading; the check goes on all the same.
         let _ = output::print_to_stderr(&lines);
@@ -83,7 +85,7 @@ mod tests {
 
     #[test]
     fn every_event_is_a_line() {
-        let trace = Trace::new(&["hunter2hunter2".to_owned()]);
+        let trace = Trace::new(Side::Guest, &["hunter2hunter2".to_owned()]);
         let long = "x".repeat(200);
         let text = [
             r#"{"transcript":1,"process":"001-tour"}"#,

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::{Contract, Method, Side};
 use crate::json::{Node, Tape};
-use crate::machine::{Exited, Micros};
+use crate::machine::{Exited, LinkId, Micros};
 use crate::rpc::{self, Envelope, Id, Malformed, Outcome};
-use crate::transcript::{self, Event, Frame, Kind, Record, Wait};
+use crate::transcript::{self, Event, Frame, Kind, Record, Told, Wait};
 use crate::verdict::{Sight, Why};
 
 /// How many requests of one side are remembered while they wait for an answer; the oldest are forgotten first.
@@ -235,6 +235,37 @@ impl<'a> Exchange<'a> {
     /// The first event for which `test` says so.
     pub fn find(&self, test: impl Fn(&Kind<'a>) -> bool) -> Option<&Entry<'a>> {
         self.entries.iter().find(|entry| test(&entry.event.kind))
+    }
+
+    /// What is recorded around the host, of this kind, in order, with what its JSON says.
+    pub fn told(&self, what: Told) -> impl Iterator<Item = (&Entry<'a>, Node<'a>)> {
+        self.entries.iter().filter_map(move |entry| match (&entry.event.kind, &entry.frame) {
+            (Kind::Told { what: it, .. }, Some(said)) if *it == what => Some((entry, said.root)),
+            _ => None,
+        })
+    }
+
+    /// What came of the ask called `label`; the last time, if it was asked several times.
+    pub fn outcome(&self, label: &str) -> Option<(u64, Node<'a>)> {
+        let its = |entry: &Entry<'a>| matches!(&entry.event.kind, Kind::Told { label: Some(it), .. } if it == label);
+        self.told(Told::Outcome).filter(|(entry, _)| its(entry)).last().map(|(entry, node)| (entry.at, node))
+    }
+
+    /// The links on which the host launched the guest of this name, in order.
+    pub fn launches(&self, name: &str) -> Vec<LinkId> {
+        let its = |node: Node<'a>| {
+            node.get("as").and_then(|it| it.as_str()).as_deref() == Some(name)
+                && node.get("spawned").and_then(|it| it.as_bool()) != Some(true)
+        };
+        self.told(Told::Launched).filter(|(_, node)| its(*node)).map(|(entry, _)| entry.event.link).collect()
+    }
+
+    /// The requests and notifications of the target for this method, in order, with their params.
+    pub fn asked<'x>(&'x self, method: &'x str) -> impl Iterator<Item = (&'x Entry<'a>, Option<Node<'a>>)> {
+        self.from_target().filter_map(move |(entry, said)| match &said.envelope {
+            Ok(envelope) if envelope.method() == Some(method) => Some((entry, envelope.params())),
+            _ => None,
+        })
     }
 
     /// What a judge says of a frame of ours that should have had an effect and had none: what `actual` says, unless the

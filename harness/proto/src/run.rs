@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::contract::Side;
 use crate::json::{self, Node, Tape, quoted};
 use crate::transcript::Fault;
 
@@ -20,6 +21,10 @@ pub struct Run {
     pub tool: String,
     /// The suite, by name.
     pub suite: String,
+    /// Who was under test.
+    pub target: Target,
+    /// What made a host under test act, by name; empty where a guest was under test.
+    pub driver: String,
     /// The SHA-256 of the contract in canonical form, as lowercase hexadecimal.
     pub contract_sha256: String,
     /// The whole contract, one JSON text, where it is not the one that is built in.
@@ -58,6 +63,16 @@ pub struct Run {
     pub processes: Vec<Recording>,
 }
 
+/// Who was under test: a guest, unless the run says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target(pub Side);
+
+impl Default for Target {
+    fn default() -> Self {
+        Self(Side::Guest)
+    }
+}
+
 /// The transcript of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
@@ -84,6 +99,10 @@ impl Run {
         let mut out = Out(format!("{{\n  \"run\": {FORMAT}"));
         out.text("tool", &self.tool);
         out.text("suite", &self.suite);
+        if self.target.0 == Side::Host {
+            out.text("target", "host");
+            out.text("driver", &self.driver);
+        }
         out.text("contractSha256", &self.contract_sha256);
         out.json("contract", self.contract.as_deref());
         out.json("manifest", self.manifest.as_deref());
@@ -139,6 +158,13 @@ impl Run {
         Ok(Self {
             tool: text_of(root, "tool")?,
             suite: text_of(root, "suite")?,
+            target: Target(match root.get("target").map(|target| target.as_str()) {
+                None => Side::Guest,
+                Some(target) if target.as_deref() == Some("guest") => Side::Guest,
+                Some(target) if target.as_deref() == Some("host") => Side::Host,
+                Some(_) => return Err(Fault("target is neither guest nor host".to_owned())),
+            }),
+            driver: root.get("driver").map(|_| text_of(root, "driver")).transpose()?.unwrap_or_default(),
             contract_sha256: text_of(root, "contractSha256")?,
             contract: json("contract"),
             manifest: json("manifest"),
@@ -233,6 +259,8 @@ mod tests {
         Run {
             tool: "0.1.0".into(),
             suite: "x-v1".into(),
+            target: Target(Side::Host),
+            driver: "shim".into(),
             contract_sha256: "ab".into(),
             contract: Some("{\"a\": 1}".into()),
             manifest: Some("{}".into()),
@@ -262,9 +290,15 @@ mod tests {
         }
     }
 
+    fn guest() -> Run {
+        Run { target: Target::default(), driver: String::new(), ..full() }
+    }
+
     #[test]
     fn what_is_written_is_read() {
-        for run in [full(), Run { executable_sha256: None, contract: None, redacted: false, ..full() }] {
+        for run in
+            [full(), Run { executable_sha256: None, contract: None, redacted: false, ..full() }, guest()]
+        {
             assert_eq!(Run::read(run.write().as_bytes()).unwrap(), run);
         }
     }
@@ -275,6 +309,7 @@ mod tests {
         for (from, to, says) in [
             ("\"run\": 1", "\"run\": 2", "format 2 of a run; this version reads format 1"),
             ("\"suite\": \"x-v1\"", "\"suite\": 1", "suite is not a string"),
+            ("\"target\": \"host\"", "\"target\": \"both\"", "target is neither guest nor host"),
             ("001-a", "../a", "\"../a\" is no name of a process"),
             ("\"argv\": [", "\"argv\": [1, ", "argv is not a list of strings"),
             ("00000000000000ff", "xyz", "seed is no hexadecimal number of 64 bits"),

@@ -52,6 +52,8 @@ const BUDGET: Budget = Budget {
     settled_most: 60_000_000,
     quiet_most: 250_000,
     quiet_total: 2_000_000,
+    outcome: 20_000_000,
+    launch: 10_000_000,
     record_bytes: 1 << 20,
     deadlines: true,
 };
@@ -309,6 +311,7 @@ fn reactions_answer_what_they_match_once_twice_later_or_never() {
             when: Pattern::request(method),
             reply: reply(Template::new(format!(r#"{{"id":{{"$capture":"id"}},"{method}":1}}"#))),
             times,
+            guest: None,
         };
         let mut script = Script::new("x").fence().fence();
         script.reactions = vec![

@@ -53,6 +53,8 @@ use crate::{
 pub struct Order<'a> {
     /// The suite.
     pub suite: &'static Suite,
+    /// Who is under test.
+    pub side: Side,
     /// The facts of the run.
     pub setting: Setting<'a>,
     /// The scripts to play, the opening and the closing aside.
@@ -119,7 +121,7 @@ impl Error for RecordFault {}
 pub fn record(order: &Order<'_>) -> (Vec<Recording>, Result<(), RecordFault>) {
     let mut held: VecDeque<Task> = order
         .suite
-        .processes(Side::Guest, order.scripts, order.isolate)
+        .processes(order.side, order.scripts, order.isolate)
         .into_iter()
         .enumerate()
         .map(|(place, plan)| Task::first(order.suite, place + 1, plan))
@@ -160,6 +162,7 @@ impl Task {
     /// The tours that shared this process, each alone. The one in which an answer was missed is thereby played again;
     /// where it was in what all of them have in common, the first one is.
     fn alone(&self, suite: &Suite, missed: Option<&Missed>) -> Vec<Self> {
+        let (opening, closing) = (self.plan[0], self.plan[self.plan.len() - 1]);
         let number = self.name.split('-').next().unwrap_or_default();
         let tours: Vec<_> = self.plan.iter().copied().filter(|script| is_tour(suite, script)).collect();
         let missed_in = missed.map(|missed| {
@@ -170,7 +173,7 @@ impl Task {
             let again = missed_in.filter(|(its, _)| *its == place).map(|(_, missed)| missed.clone());
             Self {
                 name: format!("{number}-{:02}-{}", place + 1, tour.name),
-                plan: vec![suite.opening, tour, suite.closing],
+                plan: vec![opening, tour, closing],
                 tries: again.is_some().into(),
                 again,
             }
@@ -181,12 +184,12 @@ impl Task {
 
 /// The script that a process is named after: the first one that is not only the opening.
 fn namesake(suite: &Suite, plan: &[&'static ScriptDef]) -> &'static str {
-    let own = plan.iter().find(|script| ***script != *suite.opening && ***script != *suite.closing);
+    let own = plan.iter().find(|script| !suite.is_frame(script));
     own.or(plan.first()).map_or("nothing", |script| script.name)
 }
 
 fn is_tour(suite: &Suite, script: &ScriptDef) -> bool {
-    script.process == Own::Tour && *script != *suite.opening && *script != *suite.closing
+    script.process == Own::Tour && !suite.is_frame(script)
 }
 
 struct Shared {
@@ -474,7 +477,7 @@ fn play(
     }
     sink.drain(play.record()).map_err(disk)?;
     let scripts = task.plan.iter().map(|script| script.name.to_owned()).collect();
-    let opened = play.cut_in() != Some(order.suite.opening.name);
+    let opened = play.cut_in() != Some(order.suite.frame(order.side).0.name);
     // A handshake that failed is not tried twice unless another one did not fail, and nothing is when the user wants to
     // stop.
     let once_more =
@@ -535,7 +538,7 @@ impl Sink<'_> {
 }
 
 fn judge<'o>(order: &Order<'o>, task: &Task) -> Judge<'o> {
-    let mut judge = Judge::new(order.suite, Side::Guest, Profile::Specified, order.setting, order.selected);
+    let mut judge = Judge::new(order.suite, order.side, Profile::Specified, order.setting, order.selected);
     judge.begin(&task.name);
     judge
 }

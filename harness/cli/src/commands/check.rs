@@ -12,9 +12,9 @@ use std::time::Duration;
 use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::digest::Digest;
 use sidecert_proto::json::{Kind, Tape};
-use sidecert_proto::run::{self, Run};
+use sidecert_proto::run::{self, Run, Target};
 use sidecert_proto::script::{Need, ScriptDef, Setting};
-use sidecert_proto::suite::Suite;
+use sidecert_proto::suite::{SLOW, Suite};
 use sidecert_reports::Report;
 use sidecert_runner::budget::IDLE_MOST;
 use sidecert_runner::record::{Order, RecordFault, Watch, record};
@@ -22,7 +22,7 @@ use sidecert_runner::{Spawn, Stop};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, Driver};
 use crate::commands::judge;
 use crate::exit::{self, Fault};
 use crate::progress::Progress;
@@ -30,9 +30,9 @@ use crate::recording::Source;
 use crate::trace::Trace;
 use crate::{config, contract, environment, output, provoke, scripts, select};
 
-/// Checks a guest, and tells what was found; `listening` hears the user's wish to stop.
-pub(crate) fn run(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
-    let checked = checked(args, listening)?;
+/// Checks a program on `side`, and tells what was found; `listening` hears the user's wish to stop.
+pub(crate) fn run(args: &CheckArgs, side: Side, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
+    let checked = checked(args, side, listening)?;
     judge::write(&checked.report, &args.judging)?;
     Ok(checked.settle())
 }
@@ -66,18 +66,41 @@ pub(crate) fn suite(args: &CheckArgs) -> Result<&'static Suite, Fault> {
     })
 }
 
-/// Checks a guest, and tells nothing of it yet.
-pub(crate) fn checked(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Result<Checked, Fault> {
+/// What makes the host act, if one is checked.
+fn driver(args: &CheckArgs, side: Side) -> Result<Option<Driver>, Fault> {
+    match (side, args.driver) {
+        (Side::Guest, None) => Ok(None),
+        (Side::Guest, Some(_)) => {
+            Err(Fault::usage("--driver: it makes a host act, and here a guest is checked"))
+        }
+        (Side::Host, Some(driver)) => Ok(Some(driver)),
+        (Side::Host, None) => Err(Fault::usage("no driver to make the host act: --driver is shim")),
+    }
+}
+
+/// Checks a program on `side`, and tells nothing of it yet.
+pub(crate) fn checked(
+    args: &CheckArgs,
+    side: Side,
+    listening: &watch::Receiver<Stop>,
+) -> Result<Checked, Fault> {
     let suite = suite(args)?;
-    let selected = select::selected(suite, Side::Guest, &args.judging)?;
-    select::required(suite, Side::Guest, &args.judging)?;
-    let command = args.target.command(|| format!("check guest --suite {}", suite.name))?;
+    let driver = driver(args, side)?;
+    let selected = select::selected(suite, side, &args.judging)?;
+    select::required(suite, side, &args.judging)?;
+    let command = args.target.command(|| match driver {
+        None => format!("check guest --suite {}", suite.name),
+        Some(driver) => format!("check host --suite {} --driver {}", suite.name, driver.name()),
+    })?;
     let manifest = args.manifest.as_deref().map(manifest).transpose()?;
     let provocations = match (&args.provoke, &args.provocations) {
         (Some(path), _) => provoke::read(path, suite)?,
         (None, given) => given.clone().unwrap_or_default(),
     };
-    let exercised = exercised(suite, &args.exercise)?;
+    let mut exercised = exercised(suite, &args.exercise)?;
+    if args.slow {
+        exercised.insert(SLOW.to_owned());
+    }
     let seed = match args.seed {
         Some(seed) => seed,
         None => drawn()?,
@@ -108,6 +131,8 @@ pub(crate) fn checked(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Re
     let mut run = Run {
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         suite: suite.name.to_owned(),
+        target: Target(side),
+        driver: driver.map(|driver| driver.name().to_owned()).unwrap_or_default(),
         contract_sha256: contract.hash(),
         contract: contract::recorded(suite, &contract),
         manifest: manifest.clone(),
@@ -134,10 +159,11 @@ pub(crate) fn checked(args: &CheckArgs, listening: &watch::Receiver<Stop>) -> Re
         cwd: args.target.cwd.clone(),
         launcher: PathBuf::from("/proc/self/exe"),
     };
-    let scripts = planned(suite, &selected, &setting);
-    let watch = watch(args, suite.processes(Side::Guest, &scripts, args.isolate).iter().map(Vec::len).sum());
+    let scripts = planned(suite, side, &selected, &setting);
+    let watch = watch(args, side, suite.processes(side, &scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
         suite,
+        side,
         setting,
         scripts: &scripts,
         selected: &selected,
@@ -189,8 +215,13 @@ pub(crate) fn forced(
 }
 
 /// What is played for these requirements, and what the user gave.
-fn planned(suite: &Suite, selected: &BTreeSet<String>, setting: &Setting<'_>) -> Vec<&'static ScriptDef> {
-    let rows = suite.rows(Side::Guest).filter(|row| {
+fn planned(
+    suite: &Suite,
+    side: Side,
+    selected: &BTreeSet<String>,
+    setting: &Setting<'_>,
+) -> Vec<&'static ScriptDef> {
+    let rows = suite.rows(side).filter(|row| {
         selected.contains(row.id)
             && row.holds.editions & suite.edition != 0
             && row.holds.facts.iter().all(|fact| setting.contract.has(*fact))
@@ -221,9 +252,9 @@ fn recorded(
 }
 
 /// What people are shown while so many scripts are played.
-fn watch(args: &CheckArgs, scripts: usize) -> Option<Box<dyn Watch>> {
+fn watch(args: &CheckArgs, side: Side, scripts: usize) -> Option<Box<dyn Watch>> {
     if args.trace {
-        return Some(Box::new(Trace::new(&environment::secrets(&args.target.env))));
+        return Some(Box::new(Trace::new(side, &environment::secrets(&args.target.env))));
     }
     let progress = if args.judging.quiet { None } else { Progress::on_terminal(scripts) };
     progress.map(|progress| Box::new(progress) as Box<dyn Watch>)
@@ -309,6 +340,7 @@ fn options(args: &CheckArgs) -> Vec<String> {
         ("--env-clear", args.target.env_clear),
         ("--isolate", args.isolate),
         ("--no-deadline", args.target.no_deadline),
+        ("--slow", args.slow),
     ];
     let switches = switches.into_iter().filter(|(_, on)| *on).map(|(switch, _)| switch.to_owned());
     given.chain(environment).flatten().chain(switches).collect()

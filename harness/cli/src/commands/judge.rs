@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 
-use sidecert_proto::contract::{Contract, Side};
+use sidecert_proto::contract::Contract;
 use sidecert_proto::digest::Digest;
 use sidecert_proto::judge::{Judge, Judged, Outcome, RecordingFault};
 use sidecert_proto::log::{Guest, LogFault};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
     };
     let (run, suite) = recording::read(&source, args.suite, args.contract.as_deref())?;
     // What was not played cannot be judged: the selection can only become smaller.
-    let selected = select::selected(suite, Side::Guest, &args.judging)?;
+    let selected = select::selected(suite, run.target.0, &args.judging)?;
     let selected: BTreeSet<String> = selected.intersection(&run.selected).cloned().collect();
     if selected.is_empty() {
         return Err(Fault::usage("--only names nothing that was selected when this run was recorded"));
@@ -83,7 +83,7 @@ pub(crate) fn report(
     forced: Option<Fault>,
     given: &[std::ffi::OsString],
 ) -> Result<Report, Fault> {
-    let required = select::required(suite, Side::Guest, judging)?;
+    let required = select::required(suite, run.target.0, judging)?;
     let contract = recording::contract_of(run, suite)?;
     let none = BTreeSet::new();
     let setting = setting(run, &contract, &none);
@@ -148,7 +148,7 @@ impl Reading<'_> {
         profile: Profile,
         guest: Guest,
     ) -> Result<(Judged, BTreeSet<usize>), Fault> {
-        let judge = Judge::new(self.suite, Side::Guest, profile, self.setting, self.selected);
+        let judge = Judge::new(self.suite, self.run.target.0, profile, self.setting, self.selected);
         let mut judge = if self.source.is_foreign() { judge.foreign() } else { judge };
         let (mut differ, mut faults) = (BTreeSet::new(), Vec::new());
         for (process, recording) in self.source.recordings(self.run).into_iter().enumerate() {
@@ -206,7 +206,7 @@ impl Reading<'_> {
                 wanted.insert(broken.at.clone());
             }
         }
-        let mut excerpts = Excerpts::default();
+        let mut excerpts = Excerpts::of(self.run.target.0);
         for (number, recording) in self.source.recordings(self.run).iter().enumerate() {
             let places: BTreeSet<u64> =
                 wanted.iter().filter(|at| at.process == number).map(|at| at.event).collect();

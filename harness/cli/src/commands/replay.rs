@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use sidecert_proto::contract::Side;
 use sidecert_proto::log::Guest;
 use sidecert_proto::replay::{Gather, Half};
 use sidecert_proto::run::Run;
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &ReplayArgs, listening: &watch::Receiver<Stop>) -> Resul
     };
     let planned = scripts::planned(&given);
     let order = Order {
+        side: Side::Guest,
         suite: opened.suite,
         setting,
         scripts: &planned,
