@@ -99,7 +99,7 @@ pub async fn drive<M: Machine + ?Sized>(
             turns.tick(machine);
             continue;
         }
-        if due.is_none() && turns.links.iter().all(Link::is_silent) {
+        if due.is_none() && turns.links.iter().all(|link| link.is_silent()) {
             turns.how = Some(How::Idle);
             continue;
         }
@@ -115,8 +115,7 @@ pub async fn drive<M: Machine + ?Sized>(
             () = &mut sleep, if due.is_some() => {}
         }
     }
-    let left_unnamed =
-        turns.links.iter().filter_map(|link| link.guest.as_ref()).map(|guest| guest.more).sum();
+    let left_unnamed = turns.links.iter().map(|link| link.left_unnamed()).sum();
     Ok(Ended { how: turns.how.unwrap_or(How::Done), left_unnamed })
 }
 
@@ -168,7 +167,7 @@ enum Spare {
 }
 
 struct Turns {
-    links: Vec<Link>,
+    links: Vec<Box<dyn Link>>,
     buffer: Box<[u8]>,
     clock: Instant,
     how: Option<How>,
@@ -177,7 +176,7 @@ struct Turns {
 impl Turns {
     fn new(links: Links) -> io::Result<Self> {
         Ok(Self {
-            links: links.ends.into_iter().map(Link::new).collect::<io::Result<_>>()?,
+            links: links.begin()?,
             buffer: vec![0; READ_BYTES].into(),
             clock: Instant::now(),
             how: None,
@@ -189,7 +188,7 @@ impl Turns {
     }
 
     fn due<M: Machine + ?Sized>(&self, machine: &M) -> Option<Micros> {
-        self.links.iter().filter_map(Link::due).chain(machine.deadline()).min()
+        self.links.iter().filter_map(|link| link.due()).chain(machine.deadline()).min()
     }
 
     /// A deadline has come, of the machine or of a link: first what happened, then that it has come.
@@ -217,6 +216,8 @@ impl Turns {
         id: LinkId,
         ask: &mut Ask<'_, '_>,
     ) -> bool {
+        let now = self.now();
+        let heard = self.links[id].listen(ask, now);
         let mut read = false;
         if let Some(n) = self.links[id].read_errors(ask, &mut self.buffer) {
             read = true;
@@ -237,13 +238,12 @@ impl Turns {
             self.obey(machine, spare);
         }
         let now = self.now();
-        let wrote = self.links[id].output.write(ask, now);
+        let wrote = self.links[id].write(ask, now);
         match wrote {
             Some(Wrote::Took(n)) => self.tell(machine, id, Input::Wrote(n), Spare::None),
             Some(Wrote::Broken) => self.tell(machine, id, Input::Broken, Spare::All),
             Some(Wrote::Nothing) | None => {}
         }
-        let heard = self.links[id].guest.as_mut().is_some_and(|guest| guest.listen(ask, now));
         let ended = self.links[id].ended(now, !read);
         let any = read || wrote.is_some() || heard || ended.is_some();
         if let Some((left, exited)) = ended {
@@ -266,7 +266,7 @@ impl Turns {
     /// Does what the machine wants, until it wants nothing more or too much is queued.
     fn obey<M: Machine + ?Sized>(&mut self, machine: &mut M, spare: Spare) {
         let now = self.now();
-        let mut queued: usize = self.links.iter().map(|link| link.output.queued()).sum();
+        let mut queued: usize = self.links.iter().map(|link| link.queued()).sum();
         let mut fresh = 0;
         let mut spare = match spare {
             Spare::All => usize::MAX,
@@ -285,20 +285,16 @@ impl Turns {
                     }
                     queued += bytes.len();
                     fresh += bytes.len();
-                    self.links[link].output.push(&bytes, after_drain);
+                    self.links[link].push(&bytes, after_drain);
                     if fresh > WRITE_EARLY_BYTES {
                         fresh = 0;
                         // It still counts as queued: a machine that is never told what was taken would never rest.
-                        self.links[link].output.write_early(now);
+                        self.links[link].write_early(now);
                     }
                 }
-                Action::Close { link } => self.links[link].output.close(),
-                Action::Reading { link, on } => self.links[link].reading = on,
-                Action::Kill { link } => {
-                    if let Some(guest) = &mut self.links[link].guest {
-                        guest.kill(now);
-                    }
-                }
+                Action::Close { link } => self.links[link].close(),
+                Action::Reading { link, on } => self.links[link].set_reading(on),
+                Action::Kill { link } => self.links[link].kill(now),
                 Action::Launch { .. } | Action::Tell { .. } => {}
                 Action::Exit(code) => self.how = Some(How::Exit(code)),
                 Action::Done => self.how = Some(How::Done),
@@ -310,11 +306,11 @@ impl Turns {
     async fn flush(&mut self, stop: &mut watch::Receiver<Stop>) {
         let until = self.now() + micros(FLUSH_WITHIN);
         let mut watched = true;
-        while self.links.iter().any(|link| link.output.queued() > 0) && self.now() < until {
+        while self.links.iter().any(|link| link.queued() > 0) && self.now() < until {
             if *stop.borrow_and_update() == Stop::Now {
                 return;
             }
-            let due = self.links.iter().filter_map(|link| link.output.due()).fold(until, Micros::min);
+            let due = self.links.iter().filter_map(|link| link.write_due()).fold(until, Micros::min);
             let due = self.clock + Duration::from_micros(due);
             tokio::select! {
                 biased;
@@ -332,7 +328,7 @@ impl Turns {
         let now = micros(self.clock.elapsed());
         let mut any = Poll::Pending;
         for link in &mut self.links {
-            if link.output.write(ask, now).is_some() {
+            if link.write(ask, now).is_some() {
                 any = Poll::Ready(());
             }
         }
