@@ -4,15 +4,17 @@
 //! kernel, and one read takes all that a pipe holds. So a tick means that the deadline passed and that everything the
 //! other ends had said by then has been handled; and a flood delays it by one read of each source at most.
 //!
-//! For each guest: bytes and standard error as they come, [`Input::Eof`], then any [`Input::Left`], then
-//! [`Input::Exited`] as the last input of its link. Only when something that is not ours to kill still holds its
-//! output after [`EXITED_GRACE`](crate::budget::EXITED_GRACE), or while the machine does not read, may bytes follow.
+//! For each guest: [`Input::Launched`], if it was not there from the start; bytes and standard error as they come,
+//! [`Input::Eof`], then any [`Input::Left`], then [`Input::Exited`] as the last input of its link. Only when something
+//! that is not ours to kill still holds its output after [`EXITED_GRACE`](crate::budget::EXITED_GRACE), or while the
+//! machine does not read, may bytes follow.
 
 use std::{
     error::Error,
     fmt,
     future::poll_fn,
     io,
+    path::PathBuf,
     pin::pin,
     task::Poll,
     time::{Duration, Instant},
@@ -23,7 +25,7 @@ use tokio::{runtime::Builder, sync::watch, time::sleep_until};
 
 use crate::{
     budget::{FLUSH_WITHIN, READ_BYTES, WRITE_EARLY_BYTES, WRITE_QUEUE_BYTES, WRITES_OVER_QUEUE},
-    links::{Ask, Link, Links, Wrote, micros},
+    links::{self, Ask, Link, Links, News, Wrote, micros},
     stop::Stop,
 };
 
@@ -168,6 +170,7 @@ enum Spare {
 
 struct Turns {
     links: Vec<Box<dyn Link>>,
+    launcher: PathBuf,
     buffer: Box<[u8]>,
     clock: Instant,
     how: Option<How>,
@@ -175,12 +178,8 @@ struct Turns {
 
 impl Turns {
     fn new(links: Links) -> io::Result<Self> {
-        Ok(Self {
-            links: links.begin()?,
-            buffer: vec![0; READ_BYTES].into(),
-            clock: Instant::now(),
-            how: None,
-        })
+        let (links, launcher) = links.begin()?;
+        Ok(Self { links, launcher, buffer: vec![0; READ_BYTES].into(), clock: Instant::now(), how: None })
     }
 
     fn now(&self) -> Micros {
@@ -217,7 +216,15 @@ impl Turns {
         ask: &mut Ask<'_, '_>,
     ) -> bool {
         let now = self.now();
-        let heard = self.links[id].listen(ask, now);
+        let mut heard = self.links[id].listen(ask, now);
+        while let Some(news) = self.links[id].news() {
+            heard = true;
+            let input = match &news {
+                News::Launched(launched) => Input::Launched(launched),
+                News::NotLaunched(why) => Input::NotLaunched(why),
+            };
+            self.tell(machine, id, input, Spare::All);
+        }
         let mut read = false;
         if let Some(n) = self.links[id].read_errors(ask, &mut self.buffer) {
             read = true;
@@ -295,7 +302,11 @@ impl Turns {
                 Action::Close { link } => self.links[link].close(),
                 Action::Reading { link, on } => self.links[link].set_reading(on),
                 Action::Kill { link } => self.links[link].kill(now),
-                Action::Launch { .. } | Action::Tell { .. } => {}
+                Action::Launch { link, launch } => {
+                    assert_eq!(link, self.links.len(), "the next link has another id");
+                    self.links.push(links::launch(launch, self.launcher.clone()));
+                }
+                Action::Tell { .. } => {}
                 Action::Exit(code) => self.how = Some(How::Exit(code)),
                 Action::Done => self.how = Some(How::Done),
             }

@@ -5,10 +5,10 @@ mod end;
 mod output;
 mod pipes;
 
-use std::io;
+use std::{io, path::PathBuf};
 
 use bytes::Bytes;
-use sidecert_proto::machine::{Exited, Left, Micros};
+use sidecert_proto::machine::{Exited, Launch, Launched, Left, Micros};
 
 use crate::{os, process::Process};
 pub(crate) use end::Ask;
@@ -18,6 +18,7 @@ use pipes::{Ends, Pipes};
 #[derive(Debug)]
 pub struct Links {
     ends: Vec<Ends>,
+    launcher: PathBuf,
 }
 
 impl Links {
@@ -28,68 +29,134 @@ impl Links {
 
     /// A link for each guest.
     pub fn guests(processes: impl IntoIterator<Item = Process>) -> Self {
-        Self { ends: processes.into_iter().map(Ends::from).collect() }
+        Self::of(processes.into_iter().map(Ends::from).collect())
     }
 
     /// Link 0 is our own standard input and output: we are the guest. They are ours alone from here on.
     ///
     /// Fails when one of them is closed.
     pub fn stdio() -> io::Result<Self> {
-        Ok(Self { ends: vec![Ends { input: os::take_stdin()?, output: os::take_stdout()?, process: None }] })
+        let ends = Ends { input: os::take_stdin()?, output: os::take_stdout()?, process: None };
+        Ok(Self::of(vec![ends]))
     }
 
-    /// All of them at work. Needs a runtime.
-    pub(crate) fn begin(self) -> io::Result<Vec<Box<dyn Link>>> {
-        self.ends.into_iter().map(|ends| Ok(Box::new(Pipes::new(ends)?) as Box<dyn Link>)).collect()
+    /// What starts the processes that the machine asks for, as in [`Spawn`](crate::Spawn); our own executable by default.
+    #[must_use]
+    pub fn launcher(self, path: impl Into<PathBuf>) -> Self {
+        Self { launcher: path.into(), ..self }
+    }
+
+    fn of(ends: Vec<Ends>) -> Self {
+        Self { ends, launcher: "/proc/self/exe".into() }
+    }
+
+    /// All of them at work, and what launches others. Needs a runtime.
+    pub(crate) fn begin(self) -> io::Result<(Vec<Box<dyn Link>>, PathBuf)> {
+        let links = self.ends.into_iter().map(|ends| Ok(Box::new(Pipes::new(ends)?) as Box<dyn Link>));
+        Ok((links.collect::<io::Result<_>>()?, self.launcher))
     }
 }
 
-/// One link at work, as the loop sees it.
+/// Starts a process that a machine asks for, and gives its link. It blocks for some milliseconds and needs a runtime.
+pub(crate) fn launch(launch: Launch, launcher: PathBuf) -> Box<dyn Link> {
+    match Pipes::launch(launch, launcher) {
+        Ok(pipes) => Box::new(pipes),
+        Err(why) => Box::new(Vacant { why: Some(why) }),
+    }
+}
+
+/// One link at work, as the loop sees it. What stands here is the link of nothing.
 pub(crate) trait Link: Send {
     /// Takes in what is told of the process at the other end, and looks after it; `true` when anything happened.
-    fn listen(&mut self, ask: &mut Ask<'_, '_>, now: Micros) -> bool;
+    fn listen(&mut self, _ask: &mut Ask<'_, '_>, _now: Micros) -> bool {
+        false
+    }
+
+    /// What is now to be told of the process, other than its end. Asked until there is nothing.
+    fn news(&mut self) -> Option<News> {
+        None
+    }
 
     /// Some bytes of what the other end says; 0 is its end, once.
-    fn read(&mut self, ask: &mut Ask<'_, '_>, into: &mut [u8]) -> Option<usize>;
+    fn read(&mut self, _ask: &mut Ask<'_, '_>, _into: &mut [u8]) -> Option<usize> {
+        None
+    }
 
     /// Some bytes of its standard error; 0 is its end, once.
-    fn read_errors(&mut self, ask: &mut Ask<'_, '_>, into: &mut [u8]) -> Option<usize>;
+    fn read_errors(&mut self, _ask: &mut Ask<'_, '_>, _into: &mut [u8]) -> Option<usize> {
+        None
+    }
 
     /// Writes once, if there is something to write and room for it; or tells what came of writing early.
-    fn write(&mut self, ask: &mut Ask<'_, '_>, now: Micros) -> Option<Wrote>;
+    fn write(&mut self, _ask: &mut Ask<'_, '_>, _now: Micros) -> Option<Wrote> {
+        None
+    }
 
     /// What is now to be told of how the process ended, survivors first. `quiet`: there was nothing to read.
-    fn ended(&mut self, now: Micros, quiet: bool) -> Option<(Vec<Left>, Exited)>;
+    fn ended(&mut self, _now: Micros, _quiet: bool) -> Option<(Vec<Left>, Exited)> {
+        None
+    }
 
     /// Queues a write. After a break or a close there is nowhere for it to go.
-    fn push(&mut self, bytes: &Bytes, after_drain: bool);
+    fn push(&mut self, _bytes: &Bytes, _after_drain: bool) {}
 
     /// Writes while the machine is still being heard, so that the other end has something to do meanwhile.
-    fn write_early(&mut self, now: Micros);
+    fn write_early(&mut self, _now: Micros) {}
 
     /// Closes our writing end once all is written.
-    fn close(&mut self);
+    fn close(&mut self) {}
 
     /// Whether to read from now on.
-    fn set_reading(&mut self, on: bool);
+    fn set_reading(&mut self, _on: bool) {}
 
     /// Ends the process, with all that it started.
-    fn kill(&mut self, now: Micros);
+    fn kill(&mut self, _now: Micros) {}
 
     /// How many bytes are queued.
-    fn queued(&self) -> usize;
+    fn queued(&self) -> usize {
+        0
+    }
 
     /// When to write even if nothing happens.
-    fn write_due(&self) -> Option<Micros>;
+    fn write_due(&self) -> Option<Micros> {
+        None
+    }
 
     /// When to look at it even if nothing happens.
-    fn due(&self) -> Option<Micros>;
+    fn due(&self) -> Option<Micros> {
+        None
+    }
 
     /// Nothing can come of it any more.
-    fn is_silent(&self) -> bool;
+    fn is_silent(&self) -> bool {
+        true
+    }
 
     /// How many survivors were killed without a name.
-    fn left_unnamed(&self) -> usize;
+    fn left_unnamed(&self) -> usize {
+        0
+    }
+}
+
+/// The link of a process that could not be started.
+struct Vacant {
+    why: Option<String>,
+}
+
+impl Link for Vacant {
+    fn news(&mut self) -> Option<News> {
+        self.why.take().map(News::NotLaunched)
+    }
+
+    fn is_silent(&self) -> bool {
+        self.why.is_none()
+    }
+}
+
+/// What is told of a process while it runs.
+pub(crate) enum News {
+    Launched(Box<Launched>),
+    NotLaunched(String),
 }
 
 /// What came of trying to write.

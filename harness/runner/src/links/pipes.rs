@@ -1,13 +1,13 @@
 //! The link of a process that we hold by its pipes, or of our own standard input and output; and what becomes of the
 //! process, as its launcher tells it.
 
-use std::{io, os::fd::OwnedFd};
+use std::{collections::BTreeSet, env, ffi::OsString, io, os::fd::OwnedFd, path::PathBuf};
 
 use bytes::Bytes;
-use sidecert_proto::machine::{Exited, Left, Micros};
+use sidecert_proto::machine::{Exited, Launch, Launched, Left, Micros};
 
 use super::{
-    Link, Wrote,
+    Link, News, Wrote,
     end::{Ask, End, read_until_end},
     micros,
     output::Output,
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     budget::{CONTROL_LINE_BYTES_MAX, EXITED_GRACE, LAUNCHER_WITHIN},
     launch::{Lines, Report},
-    process::{Process, Tree},
+    process::{Process, Spawn, Tree},
 };
 
 /// The descriptors of a link that is not at work yet.
@@ -34,6 +34,7 @@ impl From<Process> for Ends {
 }
 
 pub(super) struct Pipes {
+    launched: Option<Box<Launched>>,
     reading: bool,
     output: Output,
     guest: Option<Guest>,
@@ -49,6 +50,7 @@ impl Pipes {
             None => (None, None),
         };
         Ok(Self {
+            launched: None,
             reading: true,
             output: Output::new(ends.output)?,
             guest,
@@ -56,11 +58,42 @@ impl Pipes {
             errors,
         })
     }
+
+    /// Starts a process in our environment and folder. The error is a sentence. Needs a runtime.
+    pub(super) fn launch(launch: Launch, launcher: PathBuf) -> Result<Self, String> {
+        let argv: Vec<String> = [launch.command].into_iter().chain(launch.args).collect();
+        let added = launch.env.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let spawn = Spawn {
+            argv: argv.iter().map(OsString::from).collect(),
+            env: env::vars_os().chain(added).collect(),
+            cwd: None,
+            launcher,
+        };
+        let process = Process::spawn(&spawn).map_err(|fault| fault.to_string())?;
+        let names: BTreeSet<_> = spawn.env.iter().map(|(name, _)| name.to_string_lossy()).collect();
+        let launched = Launched {
+            name: String::new(),
+            spawned: false,
+            pid: process.pid(),
+            parent: process.launcher_pid(),
+            session: process.launcher_pid(),
+            argv,
+            cwd: env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
+            env: names.into_iter().map(|name| (name.into_owned(), None)).collect(),
+            descriptors: vec![0, 1, 2],
+        };
+        let pipes = Self::new(process.into()).map_err(|error| error.to_string())?;
+        Ok(Self { launched: Some(Box::new(launched)), ..pipes })
+    }
 }
 
 impl Link for Pipes {
     fn listen(&mut self, ask: &mut Ask<'_, '_>, now: Micros) -> bool {
         self.guest.as_mut().is_some_and(|guest| guest.listen(ask, now))
+    }
+
+    fn news(&mut self) -> Option<News> {
+        self.launched.take().map(News::Launched)
     }
 
     fn read(&mut self, ask: &mut Ask<'_, '_>, into: &mut [u8]) -> Option<usize> {
@@ -126,7 +159,8 @@ impl Link for Pipes {
     }
 
     fn is_silent(&self) -> bool {
-        (self.input.is_none() || !self.reading)
+        self.launched.is_none()
+            && (self.input.is_none() || !self.reading)
             && self.errors.is_none()
             && self.output.is_silent()
             && self.guest.as_ref().is_none_or(|guest| guest.told && guest.finished)
