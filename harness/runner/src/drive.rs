@@ -20,12 +20,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
+use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros, Order};
 use tokio::{runtime::Builder, sync::watch, time::sleep_until};
 
 use crate::{
     budget::{FLUSH_WITHIN, READ_BYTES, WRITE_EARLY_BYTES, WRITE_QUEUE_BYTES, WRITES_OVER_QUEUE},
-    links::{self, Ask, Link, Links, News, Wrote, micros},
+    links::{self, Ask, Begun, Door, Link, Links, News, Wrote, micros},
     stop::Stop,
 };
 
@@ -170,6 +170,7 @@ enum Spare {
 
 struct Turns {
     links: Vec<Box<dyn Link>>,
+    door: Option<Door>,
     launcher: PathBuf,
     buffer: Box<[u8]>,
     clock: Instant,
@@ -178,8 +179,15 @@ struct Turns {
 
 impl Turns {
     fn new(links: Links) -> io::Result<Self> {
-        let (links, launcher) = links.begin()?;
-        Ok(Self { links, launcher, buffer: vec![0; READ_BYTES].into(), clock: Instant::now(), how: None })
+        let Begun { links, door, launcher } = links.begin()?;
+        Ok(Self {
+            links,
+            door,
+            launcher,
+            buffer: vec![0; READ_BYTES].into(),
+            clock: Instant::now(),
+            how: None,
+        })
     }
 
     fn now(&self) -> Micros {
@@ -187,7 +195,8 @@ impl Turns {
     }
 
     fn due<M: Machine + ?Sized>(&self, machine: &M) -> Option<Micros> {
-        self.links.iter().filter_map(|link| link.due()).chain(machine.deadline()).min()
+        let door = self.door.as_ref().and_then(Door::due);
+        self.links.iter().filter_map(|link| link.due()).chain(door).chain(machine.deadline()).min()
     }
 
     /// A deadline has come, of the machine or of a link: first what happened, then that it has come.
@@ -200,7 +209,9 @@ impl Turns {
 
     /// Takes from every source once; `true` when there was anything.
     fn sweep<M: Machine + ?Sized>(&mut self, machine: &mut M, ask: &mut Ask<'_, '_>) -> bool {
-        let mut any = false;
+        let now = self.now();
+        let door = self.door.as_mut();
+        let mut any = door.is_some_and(|door| door.admit(ask, now, &mut self.buffer, &mut self.links));
         for id in 0..self.links.len() {
             if self.how.is_none() {
                 any |= self.sweep_link(machine, id, ask);
@@ -216,12 +227,14 @@ impl Turns {
         ask: &mut Ask<'_, '_>,
     ) -> bool {
         let now = self.now();
-        let mut heard = self.links[id].listen(ask, now);
+        let mut heard = self.links[id].listen(ask, now, &mut self.buffer);
         while let Some(news) = self.links[id].news() {
             heard = true;
             let input = match &news {
                 News::Launched(launched) => Input::Launched(launched),
                 News::NotLaunched(why) => Input::NotLaunched(why),
+                News::Signal(signal) => Input::Signal(*signal),
+                News::Pong => Input::Pong,
             };
             self.tell(machine, id, input, Spare::All);
         }
@@ -306,7 +319,13 @@ impl Turns {
                     assert_eq!(link, self.links.len(), "the next link has another id");
                     self.links.push(links::launch(launch, self.launcher.clone()));
                 }
-                Action::Tell { .. } => {}
+                Action::Tell { link, order } => {
+                    if let Order::Stderr(bytes) = &order {
+                        spare = spare.saturating_sub(usize::from(queued > WRITE_QUEUE_BYTES));
+                        queued += bytes.len();
+                    }
+                    self.links[link].tell(order);
+                }
                 Action::Exit(code) => self.how = Some(How::Exit(code)),
                 Action::Done => self.how = Some(How::Done),
             }
@@ -339,7 +358,8 @@ impl Turns {
         let now = micros(self.clock.elapsed());
         let mut any = Poll::Pending;
         for link in &mut self.links {
-            if link.write(ask, now).is_some() {
+            // What was taken elsewhere is told on the way.
+            if link.listen(ask, now, &mut self.buffer) | link.write(ask, now).is_some() {
                 any = Poll::Ready(());
             }
         }

@@ -4,20 +4,25 @@
 mod end;
 mod output;
 mod pipes;
+mod probes;
+mod remote;
 
 use std::{io, path::PathBuf};
 
 use bytes::Bytes;
-use sidecert_proto::machine::{Exited, Launch, Launched, Left, Micros};
+use sidecert_proto::machine::{Exited, Launch, Launched, Left, Micros, Order};
 
 use crate::{os, process::Process};
 pub(crate) use end::Ask;
 use pipes::{Ends, Pipes};
+pub(crate) use probes::Door;
+pub use probes::Probes;
 
 /// What a machine is connected to, in the order of its link ids. Needs no runtime until it is driven.
 #[derive(Debug)]
 pub struct Links {
     ends: Vec<Ends>,
+    probes: Option<Probes>,
     launcher: PathBuf,
 }
 
@@ -30,6 +35,11 @@ impl Links {
     /// A link for each guest.
     pub fn guests(processes: impl IntoIterator<Item = Process>) -> Self {
         Self::of(processes.into_iter().map(Ends::from).collect())
+    }
+
+    /// Link 0 is a host, or what makes one act; each probe that connects becomes the next link.
+    pub fn host(process: Process, probes: Probes) -> Self {
+        Self { probes: Some(probes), ..Self::guest(process) }
     }
 
     /// Link 0 is our own standard input and output: we are the guest. They are ours alone from here on.
@@ -47,14 +57,25 @@ impl Links {
     }
 
     fn of(ends: Vec<Ends>) -> Self {
-        Self { ends, launcher: "/proc/self/exe".into() }
+        Self { ends, probes: None, launcher: "/proc/self/exe".into() }
     }
 
-    /// All of them at work, and what launches others. Needs a runtime.
-    pub(crate) fn begin(self) -> io::Result<(Vec<Box<dyn Link>>, PathBuf)> {
+    /// All of them at work. Needs a runtime.
+    pub(crate) fn begin(self) -> io::Result<Begun> {
         let links = self.ends.into_iter().map(|ends| Ok(Box::new(Pipes::new(ends)?) as Box<dyn Link>));
-        Ok((links.collect::<io::Result<_>>()?, self.launcher))
+        Ok(Begun {
+            links: links.collect::<io::Result<_>>()?,
+            door: self.probes.map(Door::new).transpose()?,
+            launcher: self.launcher,
+        })
     }
+}
+
+/// Links at work, and where others come from.
+pub(crate) struct Begun {
+    pub(crate) links: Vec<Box<dyn Link>>,
+    pub(crate) door: Option<Door>,
+    pub(crate) launcher: PathBuf,
 }
 
 /// Starts a process that a machine asks for, and gives its link. It blocks for some milliseconds and needs a runtime.
@@ -68,7 +89,7 @@ pub(crate) fn launch(launch: Launch, launcher: PathBuf) -> Box<dyn Link> {
 /// One link at work, as the loop sees it. What stands here is the link of nothing.
 pub(crate) trait Link: Send {
     /// Takes in what is told of the process at the other end, and looks after it; `true` when anything happened.
-    fn listen(&mut self, _ask: &mut Ask<'_, '_>, _now: Micros) -> bool {
+    fn listen(&mut self, _ask: &mut Ask<'_, '_>, _now: Micros, _buffer: &mut [u8]) -> bool {
         false
     }
 
@@ -111,6 +132,9 @@ pub(crate) trait Link: Send {
 
     /// Ends the process, with all that it started.
     fn kill(&mut self, _now: Micros) {}
+
+    /// Lets a remote-controlled process do it; no other can.
+    fn tell(&mut self, _order: Order) {}
 
     /// How many bytes are queued.
     fn queued(&self) -> usize {
@@ -157,6 +181,8 @@ impl Link for Vacant {
 pub(crate) enum News {
     Launched(Box<Launched>),
     NotLaunched(String),
+    Signal(i32),
+    Pong,
 }
 
 /// What came of trying to write.

@@ -31,6 +31,11 @@ impl End {
         Self::new(fd, Interest::WRITABLE)
     }
 
+    /// For a socket, which is read and written.
+    pub(super) fn both(fd: OwnedFd) -> io::Result<Self> {
+        Self::new(fd, Interest::READABLE | Interest::WRITABLE)
+    }
+
     #[expect(
         deprecated,
         reason = "deprecated for types that may close their descriptor; an `OwnedFd` does not"
@@ -53,16 +58,21 @@ impl End {
         self.attempt(ask, AsyncFd::poll_write_ready, |fd| os::write(fd, bytes))
     }
 
+    /// Takes the next connection from a socket that listens.
+    pub(super) fn accept(&self, ask: &mut Ask<'_, '_>) -> Option<io::Result<OwnedFd>> {
+        self.attempt(ask, AsyncFd::poll_read_ready, os::accept)
+    }
+
     /// Tries until it is done or would block. Only then has the runtime been asked to wake us.
-    fn attempt<'a>(
+    fn attempt<'a, T>(
         &'a self,
         ask: &mut Ask<'_, '_>,
         poll: impl Fn(
             &'a AsyncFd<OwnedFd>,
             &mut Context<'_>,
         ) -> Poll<io::Result<tokio::io::unix::AsyncFdReadyGuard<'a, OwnedFd>>>,
-        mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
-    ) -> Option<io::Result<usize>> {
+        mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> Option<io::Result<T>> {
         loop {
             let tried = match (self, &mut *ask) {
                 (Self::Polled(fd), Ask::Runtime(cx)) => match poll(fd, cx) {

@@ -88,7 +88,7 @@ impl Pipes {
 }
 
 impl Link for Pipes {
-    fn listen(&mut self, ask: &mut Ask<'_, '_>, now: Micros) -> bool {
+    fn listen(&mut self, ask: &mut Ask<'_, '_>, now: Micros, _buffer: &mut [u8]) -> bool {
         self.guest.as_mut().is_some_and(|guest| guest.listen(ask, now))
     }
 
