@@ -62,6 +62,12 @@ pub const RECORDED_WITHIN: Duration = Duration::from_secs(1);
 /// How often a full disk is tried again.
 pub const RETRY_EVERY: Duration = Duration::from_secs(1);
 
+/// From starting a probe until it is connected, or gives up.
+pub const CONNECT_WITHIN: Duration = Duration::from_millis(900);
+
+/// From connecting until a probe has said who it is, or is sent away.
+pub const HELLO_WITHIN: Duration = Duration::from_secs(2);
+
 const _: () = assert!(LAUNCHER_WITHIN.as_millis() > KILL_WITHIN.as_millis());
 const _: () = assert!(EXITED_GRACE.as_millis() > SETTLE_WITHIN.as_millis());
 
@@ -79,7 +85,22 @@ pub const WAITS: &[(&str, Duration)] = &[
     ("listen", LISTEN_EVERY),
     ("recorded", RECORDED_WITHIN),
     ("retry", RETRY_EVERY),
+    ("connect", CONNECT_WITHIN),
+    ("hello", HELLO_WITHIN),
 ];
+
+/// The longest frame between a probe and the harness, in bytes.
+pub const PROBE_FRAME_BYTES_MAX: usize = 1 << 20;
+
+/// How much a probe reads ahead of the machine, and how much it holds that is to be written, in bytes: as much as a
+/// pipe does by default, so that the other end feels one that does not read as it would without a probe.
+pub const PROBE_WINDOW_BYTES: usize = 64 * 1024;
+
+/// How many connections may wait to say who they are; those beyond wait to be taken.
+pub const PENDING_MOST: usize = 16;
+
+/// How many probes one drive takes; those beyond are sent away.
+pub const PROBES_MOST: usize = 1024;
 
 /// After how much a machine that goes on writing is written for already, in bytes.
 pub const WRITE_EARLY_BYTES: usize = 8 << 10;

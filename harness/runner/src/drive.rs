@@ -4,26 +4,28 @@
 //! kernel, and one read takes all that a pipe holds. So a tick means that the deadline passed and that everything the
 //! other ends had said by then has been handled; and a flood delays it by one read of each source at most.
 //!
-//! For each guest: bytes and standard error as they come, [`Input::Eof`], then any [`Input::Left`], then
-//! [`Input::Exited`] as the last input of its link. Only when something that is not ours to kill still holds its
-//! output after [`EXITED_GRACE`](crate::budget::EXITED_GRACE), or while the machine does not read, may bytes follow.
+//! For each guest: [`Input::Launched`], if it was not there from the start; bytes and standard error as they come,
+//! [`Input::Eof`], then any [`Input::Left`], then [`Input::Exited`] as the last input of its link. Only when something
+//! that is not ours to kill still holds its output after [`EXITED_GRACE`](crate::budget::EXITED_GRACE), or while the
+//! machine does not read, may bytes follow.
 
 use std::{
     error::Error,
     fmt,
     future::poll_fn,
     io,
+    path::PathBuf,
     pin::pin,
     task::Poll,
     time::{Duration, Instant},
 };
 
-use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
+use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros, Order};
 use tokio::{runtime::Builder, sync::watch, time::sleep_until};
 
 use crate::{
     budget::{FLUSH_WITHIN, READ_BYTES, WRITE_EARLY_BYTES, WRITE_QUEUE_BYTES, WRITES_OVER_QUEUE},
-    links::{Ask, Link, Links, Wrote, micros},
+    links::{self, Ask, Begun, Door, Link, Links, News, Wrote, micros},
     stop::Stop,
 };
 
@@ -99,7 +101,7 @@ pub async fn drive<M: Machine + ?Sized>(
             turns.tick(machine);
             continue;
         }
-        if due.is_none() && turns.links.iter().all(Link::is_silent) {
+        if due.is_none() && turns.links.iter().all(|link| link.is_silent()) {
             turns.how = Some(How::Idle);
             continue;
         }
@@ -115,8 +117,7 @@ pub async fn drive<M: Machine + ?Sized>(
             () = &mut sleep, if due.is_some() => {}
         }
     }
-    let left_unnamed =
-        turns.links.iter().filter_map(|link| link.guest.as_ref()).map(|guest| guest.more).sum();
+    let left_unnamed = turns.links.iter().map(|link| link.left_unnamed()).sum();
     Ok(Ended { how: turns.how.unwrap_or(How::Done), left_unnamed })
 }
 
@@ -168,7 +169,9 @@ enum Spare {
 }
 
 struct Turns {
-    links: Vec<Link>,
+    links: Vec<Box<dyn Link>>,
+    door: Option<Door>,
+    launcher: PathBuf,
     buffer: Box<[u8]>,
     clock: Instant,
     how: Option<How>,
@@ -176,8 +179,11 @@ struct Turns {
 
 impl Turns {
     fn new(links: Links) -> io::Result<Self> {
+        let Begun { links, door, launcher } = links.begin()?;
         Ok(Self {
-            links: links.ends.into_iter().map(Link::new).collect::<io::Result<_>>()?,
+            links,
+            door,
+            launcher,
             buffer: vec![0; READ_BYTES].into(),
             clock: Instant::now(),
             how: None,
@@ -189,7 +195,8 @@ impl Turns {
     }
 
     fn due<M: Machine + ?Sized>(&self, machine: &M) -> Option<Micros> {
-        self.links.iter().filter_map(Link::due).chain(machine.deadline()).min()
+        let door = self.door.as_ref().and_then(Door::due);
+        self.links.iter().filter_map(|link| link.due()).chain(door).chain(machine.deadline()).min()
     }
 
     /// A deadline has come, of the machine or of a link: first what happened, then that it has come.
@@ -202,7 +209,9 @@ impl Turns {
 
     /// Takes from every source once; `true` when there was anything.
     fn sweep<M: Machine + ?Sized>(&mut self, machine: &mut M, ask: &mut Ask<'_, '_>) -> bool {
-        let mut any = false;
+        let now = self.now();
+        let door = self.door.as_mut();
+        let mut any = door.is_some_and(|door| door.admit(ask, now, &mut self.buffer, &mut self.links));
         for id in 0..self.links.len() {
             if self.how.is_none() {
                 any |= self.sweep_link(machine, id, ask);
@@ -217,6 +226,18 @@ impl Turns {
         id: LinkId,
         ask: &mut Ask<'_, '_>,
     ) -> bool {
+        let now = self.now();
+        let mut heard = self.links[id].listen(ask, now, &mut self.buffer);
+        while let Some(news) = self.links[id].news() {
+            heard = true;
+            let input = match &news {
+                News::Launched(launched) => Input::Launched(launched),
+                News::NotLaunched(why) => Input::NotLaunched(why),
+                News::Signal(signal) => Input::Signal(*signal),
+                News::Pong => Input::Pong,
+            };
+            self.tell(machine, id, input, Spare::All);
+        }
         let mut read = false;
         if let Some(n) = self.links[id].read_errors(ask, &mut self.buffer) {
             read = true;
@@ -237,13 +258,12 @@ impl Turns {
             self.obey(machine, spare);
         }
         let now = self.now();
-        let wrote = self.links[id].output.write(ask, now);
+        let wrote = self.links[id].write(ask, now);
         match wrote {
             Some(Wrote::Took(n)) => self.tell(machine, id, Input::Wrote(n), Spare::None),
             Some(Wrote::Broken) => self.tell(machine, id, Input::Broken, Spare::All),
             Some(Wrote::Nothing) | None => {}
         }
-        let heard = self.links[id].guest.as_mut().is_some_and(|guest| guest.listen(ask, now));
         let ended = self.links[id].ended(now, !read);
         let any = read || wrote.is_some() || heard || ended.is_some();
         if let Some((left, exited)) = ended {
@@ -266,7 +286,7 @@ impl Turns {
     /// Does what the machine wants, until it wants nothing more or too much is queued.
     fn obey<M: Machine + ?Sized>(&mut self, machine: &mut M, spare: Spare) {
         let now = self.now();
-        let mut queued: usize = self.links.iter().map(|link| link.output.queued()).sum();
+        let mut queued: usize = self.links.iter().map(|link| link.queued()).sum();
         let mut fresh = 0;
         let mut spare = match spare {
             Spare::All => usize::MAX,
@@ -285,21 +305,27 @@ impl Turns {
                     }
                     queued += bytes.len();
                     fresh += bytes.len();
-                    self.links[link].output.push(&bytes, after_drain);
+                    self.links[link].push(&bytes, after_drain);
                     if fresh > WRITE_EARLY_BYTES {
                         fresh = 0;
                         // It still counts as queued: a machine that is never told what was taken would never rest.
-                        self.links[link].output.write_early(now);
+                        self.links[link].write_early(now);
                     }
                 }
-                Action::Close { link } => self.links[link].output.close(),
-                Action::Reading { link, on } => self.links[link].reading = on,
-                Action::Kill { link } => {
-                    if let Some(guest) = &mut self.links[link].guest {
-                        guest.kill(now);
-                    }
+                Action::Close { link } => self.links[link].close(),
+                Action::Reading { link, on } => self.links[link].set_reading(on),
+                Action::Kill { link } => self.links[link].kill(now),
+                Action::Launch { link, launch } => {
+                    assert_eq!(link, self.links.len(), "the next link has another id");
+                    self.links.push(links::launch(launch, self.launcher.clone()));
                 }
-                Action::Launch { .. } | Action::Tell { .. } => {}
+                Action::Tell { link, order } => {
+                    if let Order::Stderr(bytes) = &order {
+                        spare = spare.saturating_sub(usize::from(queued > WRITE_QUEUE_BYTES));
+                        queued += bytes.len();
+                    }
+                    self.links[link].tell(order);
+                }
                 Action::Exit(code) => self.how = Some(How::Exit(code)),
                 Action::Done => self.how = Some(How::Done),
             }
@@ -310,11 +336,11 @@ impl Turns {
     async fn flush(&mut self, stop: &mut watch::Receiver<Stop>) {
         let until = self.now() + micros(FLUSH_WITHIN);
         let mut watched = true;
-        while self.links.iter().any(|link| link.output.queued() > 0) && self.now() < until {
+        while self.links.iter().any(|link| link.queued() > 0) && self.now() < until {
             if *stop.borrow_and_update() == Stop::Now {
                 return;
             }
-            let due = self.links.iter().filter_map(|link| link.output.due()).fold(until, Micros::min);
+            let due = self.links.iter().filter_map(|link| link.write_due()).fold(until, Micros::min);
             let due = self.clock + Duration::from_micros(due);
             tokio::select! {
                 biased;
@@ -332,7 +358,8 @@ impl Turns {
         let now = micros(self.clock.elapsed());
         let mut any = Poll::Pending;
         for link in &mut self.links {
-            if link.output.write(ask, now).is_some() {
+            // What was taken elsewhere is told on the way.
+            if link.listen(ask, now, &mut self.buffer) | link.write(ask, now).is_some() {
                 any = Poll::Ready(());
             }
         }

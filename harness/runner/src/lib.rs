@@ -33,12 +33,14 @@ pub mod drive;
 pub mod launch;
 pub mod links;
 mod os;
+pub mod probe;
 pub mod process;
 pub mod record;
 pub mod stop;
 pub mod tap;
 
 pub use drive::{DriveFault, Ended, How, drive, drive_here};
-pub use links::Links;
+pub use links::{Links, Probes};
+pub use probe::Probe;
 pub use process::{Process, Spawn, SpawnFault};
 pub use stop::Stop;

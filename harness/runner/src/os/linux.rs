@@ -12,6 +12,7 @@ use std::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::process::ExitStatusExt as _,
     },
+    path::Path,
     process::Child,
     time::{Duration, Instant},
 };
@@ -19,14 +20,15 @@ use std::{
 pub(crate) use rustix::process::Pid;
 use rustix::{
     cmsg_space,
-    event::{PollFd, PollFlags, Timespec, poll},
+    event::{EventfdFlags, PollFd, PollFlags, Timespec, poll},
     fs::{Access, FileType, Mode, OFlags},
     io::Errno,
     net::{
-        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-        SendFlags, Shutdown,
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, sockopt::Timeout,
     },
     process::{DumpableBehavior, PidfdFlags, Signal, WaitOptions},
+    rand::GetRandomFlags,
 };
 use sidecert_proto::machine::Exited;
 
@@ -182,6 +184,100 @@ pub(crate) fn await_bytes(
     }
 }
 
+/// Whether a write of [`WRITE_ATOMIC_BYTES`] goes through without waiting.
+pub(crate) fn is_writable(to: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(to, PollFlags::OUT)];
+    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+}
+
+/// The most that goes into a pipe all at once or not at all, in bytes.
+pub(crate) const WRITE_ATOMIC_BYTES: usize = 4096;
+
+/// Waits until all is read that was written to the pipe, or nobody reads it any more. What is no pipe does not tell.
+pub(crate) fn await_reader(pipe: BorrowedFd<'_>, look_again: Duration) {
+    let every = Timespec::try_from(look_again).ok();
+    while pipe_bytes(pipe).is_some() && unread(pipe) > 0 {
+        let mut polled = [PollFd::from_borrowed_fd(pipe, PollFlags::empty())];
+        if poll(&mut polled, every.as_ref()).is_ok_and(|ready| ready > 0) {
+            return;
+        }
+    }
+}
+
+/// Closes our standard input as far as others can see; descriptor 0 is `/dev/null` from then on.
+pub(crate) fn close_stdin() -> io::Result<()> {
+    Ok(rustix::stdio::dup2_stdin(null()?)?)
+}
+
+/// Closes our standard output likewise.
+pub(crate) fn close_stdout() -> io::Result<()> {
+    Ok(rustix::stdio::dup2_stdout(null()?)?)
+}
+
+/// A descriptor that is readable from [`ring`] until [`hush`].
+pub(crate) fn bell() -> io::Result<OwnedFd> {
+    Ok(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
+}
+
+/// Makes a [`bell`] readable.
+pub(crate) fn ring(bell: &OwnedFd) {
+    // What cannot be counted any more is readable already.
+    let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+}
+
+/// Makes a [`bell`] unreadable.
+pub(crate) fn hush(bell: &OwnedFd) {
+    let _ = rustix::io::read(bell, &mut [0; 8]);
+}
+
+/// Waits until the bell rings, or there is something to read; says which.
+pub(crate) fn await_bell(bell: &OwnedFd, from: Option<BorrowedFd<'_>>) -> (bool, bool) {
+    let mut polled = [
+        PollFd::new(bell, PollFlags::IN),
+        from.map_or(PollFd::new(bell, PollFlags::empty()), |from| {
+            PollFd::from_borrowed_fd(from, PollFlags::IN)
+        }),
+    ];
+    while let Err(Errno::INTR) = poll(&mut polled, None) {}
+    let [rang, ready] = polled.map(|fd| !fd.revents().is_empty());
+    (rang, ready)
+}
+
+/// Connects to a socket in the file system, within the bound also where its queue is full.
+pub(crate) fn connect(path: &Path, within: Duration) -> io::Result<OwnedFd> {
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::sockopt::set_socket_timeout(&socket, Timeout::Send, Some(within))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::net::sockopt::set_socket_timeout(&socket, Timeout::Send, None)?;
+    Ok(socket)
+}
+
+/// Takes the next connection, as a descriptor that does not block.
+pub(crate) fn accept(listener: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    loop {
+        match rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            // Whoever that was has gone away again.
+            Err(Errno::CONNABORTED) => {}
+            accepted => return Ok(accepted?),
+        }
+    }
+}
+
+/// Bytes that nobody can guess.
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let mut filled = 0;
+    while filled < N {
+        match rustix::rand::getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
+            Ok(n) => filled += n,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(bytes)
+}
+
 /// Lets the other end see that no more comes, also where our reading end is the same socket.
 pub(crate) fn end_writing(fd: impl AsFd) {
     // For a pipe, closing it is all; this fails.
@@ -230,6 +326,27 @@ pub(crate) fn ourselves() -> Pid {
     rustix::process::getpid()
 }
 
+/// The process id of our parent, 0 where it is out of sight.
+pub(crate) fn parent() -> i32 {
+    rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get())
+}
+
+/// The id of our session, 0 where its leader is out of sight.
+pub(crate) fn session() -> i32 {
+    rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get())
+}
+
+/// The descriptors that are open, ascending.
+pub(crate) fn open_descriptors() -> Vec<i32> {
+    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    // The one that this was read through is among them, and closed by now.
+    let is_open = |number: &i32| fs::read_link(format!("/proc/self/fd/{number}")).is_ok();
+    let mut open: Vec<i32> = numbers.into_iter().filter(is_open).collect();
+    open.sort_unstable();
+    open
+}
+
 /// Whether we ignore the signal. What the platform does not tell counts as no.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -245,7 +362,7 @@ pub(crate) const FILE_TOO_LARGE: i32 = Signal::XFSZ.as_raw();
 pub(crate) const NO_FORMAT: i32 = Errno::NOEXEC.raw_os_error();
 
 /// Whether this user may execute the file.
-pub(crate) fn may_execute(path: &std::path::Path) -> bool {
+pub(crate) fn may_execute(path: &Path) -> bool {
     rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 

@@ -7,6 +7,7 @@
 
 mod drives;
 mod guest;
+mod launches;
 mod player;
 mod spawns;
 
@@ -47,8 +48,11 @@ fn test(args: &[String]) -> ExitCode {
         filters.is_empty()
             || filters.iter().any(|&filter| if exact { name == filter } else { name.contains(filter) })
     };
-    let tests: Vec<Test> =
-        drives::TESTS.iter().chain(spawns::TESTS).copied().filter(|(name, _)| wanted(name)).collect();
+    let tests: Vec<Test> = [drives::TESTS, launches::TESTS, spawns::TESTS]
+        .concat()
+        .into_iter()
+        .filter(|(name, _)| wanted(name))
+        .collect();
     if args.iter().any(|arg| arg == "--list") {
         for (name, _) in &tests {
             println!("{name}: test");

@@ -13,7 +13,7 @@ use rustix::{
     io::Errno,
     process::{Pid, PidfdFlags, pidfd_open},
 };
-use sidecert_proto::machine::{Action, Exited, Input, Left, LinkId, Machine, Micros};
+use sidecert_proto::machine::{Action, Exited, Input, Launched, Left, LinkId, Machine, Micros};
 use sidecert_runner::{Ended, How, Links, Process, Spawn, Stop, drive_here};
 use tokio::sync::watch;
 
@@ -32,6 +32,10 @@ pub(crate) struct Told {
     pub(crate) left: Vec<Left>,
     pub(crate) exited: Option<Exited>,
     pub(crate) interrupted: usize,
+    pub(crate) launched: Option<Launched>,
+    pub(crate) not_launched: Option<String>,
+    pub(crate) signals: Vec<i32>,
+    pub(crate) pongs: usize,
     /// Kinds of inputs in the order of their first.
     pub(crate) order: Vec<&'static str>,
 }
@@ -46,6 +50,60 @@ impl Told {
         let lines = self.lines();
         let complete = lines.len() >= count && self.out.ends_with(b"\n");
         complete.then(|| lines.iter().map(|line| line.parse().unwrap()).collect())
+    }
+
+    fn note(&mut self, input: &Input<'_>) {
+        let kind = match input {
+            Input::Bytes(bytes) => {
+                self.out_bytes += bytes.len();
+                if self.out.len() < OUT_BYTES_MAX {
+                    self.out.extend_from_slice(bytes);
+                }
+                "bytes"
+            }
+            Input::Eof => "eof",
+            Input::Wrote(n) => {
+                self.wrote += n;
+                "wrote"
+            }
+            Input::Broken => "broken",
+            Input::Stderr(bytes) => {
+                self.error_bytes += bytes.len();
+                "stderr"
+            }
+            Input::Exited(exited) => {
+                self.exited = Some(*exited);
+                "exited"
+            }
+            Input::Left(left) => {
+                self.left.push(left.clone());
+                "left"
+            }
+            Input::Interrupted => {
+                self.interrupted += 1;
+                "interrupted"
+            }
+            Input::Launched(launched) => {
+                self.launched = Some((*launched).clone());
+                "launched"
+            }
+            Input::NotLaunched(why) => {
+                self.not_launched = Some((*why).to_owned());
+                "not-launched"
+            }
+            Input::Signal(signal) => {
+                self.signals.push(*signal);
+                "signal"
+            }
+            Input::Pong => {
+                self.pongs += 1;
+                "pong"
+            }
+            Input::Tick => "tick",
+        };
+        if !self.order.contains(&kind) {
+            self.order.push(kind);
+        }
     }
 }
 
@@ -87,51 +145,70 @@ impl<F: FnMut(&Told, &Input<'_>) -> Vec<Action>> Player<F> {
 
 impl<F: FnMut(&Told, &Input<'_>) -> Vec<Action>> Machine for Player<F> {
     fn handle(&mut self, _link: LinkId, input: Input<'_>, now: Micros) {
-        let told = &mut self.told;
-        let kind = match &input {
-            Input::Bytes(bytes) => {
-                told.out_bytes += bytes.len();
-                if told.out.len() < OUT_BYTES_MAX {
-                    told.out.extend_from_slice(bytes);
-                }
-                "bytes"
-            }
-            Input::Eof => "eof",
-            Input::Wrote(n) => {
-                told.wrote += n;
-                "wrote"
-            }
-            Input::Broken => "broken",
-            Input::Stderr(bytes) => {
-                told.error_bytes += bytes.len();
-                "stderr"
-            }
-            Input::Exited(exited) => {
-                told.exited = Some(*exited);
-                "exited"
-            }
-            Input::Left(left) => {
-                told.left.push(left.clone());
-                "left"
-            }
-            Input::Interrupted => {
-                told.interrupted += 1;
-                "interrupted"
-            }
-            Input::Launched(_) => "launched",
-            Input::NotLaunched(_) => "not-launched",
-            Input::Signal(_) => "signal",
-            Input::Pong => "pong",
-            Input::Tick => {
-                assert!(self.deadline.take().unwrap() <= now, "a tick before its deadline");
-                "tick"
-            }
-        };
-        if !told.order.contains(&kind) {
-            told.order.push(kind);
+        if matches!(input, Input::Tick) {
+            assert!(self.deadline.take().unwrap() <= now, "a tick before its deadline");
         }
+        self.told.note(&input);
         self.todo.extend((self.react)(&self.told, &input));
         if matches!(input, Input::Exited(_)) {
+            self.todo.push_back(Action::Done);
+        }
+    }
+
+    fn poll(&mut self, _now: Micros) -> Option<Action> {
+        self.todo.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        self.deadline
+    }
+}
+
+/// The machine of the tests with several links. It is done when all that there are have ended.
+pub(crate) struct Cast<F> {
+    pub(crate) told: Vec<Told>,
+    pub(crate) deadline: Option<Micros>,
+    todo: VecDeque<Action>,
+    react: F,
+}
+
+impl<F: FnMut(&[Told], LinkId, &Input<'_>) -> Vec<Action>> Cast<F> {
+    pub(crate) fn new(react: F) -> Self {
+        Self { told: Vec::new(), deadline: None, todo: VecDeque::new(), react }
+    }
+
+    pub(crate) fn first(mut self, actions: impl IntoIterator<Item = Action>) -> Self {
+        self.todo.extend(actions);
+        self
+    }
+
+    /// Plays until all have ended.
+    pub(crate) fn play(mut self, links: Links) -> Vec<Told> {
+        let (_say, heard) = watch::channel(Stop::No);
+        let ended = drive_here(&mut self, links, heard, &mut |_| Ok(())).unwrap();
+        assert_eq!(ended.how, How::Done);
+        self.told
+    }
+}
+
+impl<F: FnMut(&[Told], LinkId, &Input<'_>) -> Vec<Action>> Machine for Cast<F> {
+    fn handle(&mut self, link: LinkId, input: Input<'_>, now: Micros) {
+        if matches!(input, Input::Tick) {
+            assert!(self.deadline.take().unwrap() <= now, "a tick before its deadline");
+        }
+        if link >= self.told.len() {
+            self.told.resize_with(link + 1, Told::default);
+        }
+        let told = &mut self.told[link];
+        assert!(told.exited.is_none() && told.not_launched.is_none(), "{input:?} after the end of {link}");
+        assert!(
+            link == 0
+                || told.launched.is_some() != matches!(input, Input::Launched(_))
+                || matches!(input, Input::NotLaunched(_))
+        );
+        told.note(&input);
+        self.todo.extend((self.react)(&self.told, link, &input));
+        if self.told.iter().all(|told| told.exited.is_some() || told.not_launched.is_some()) {
             self.todo.push_back(Action::Done);
         }
     }
