@@ -1,5 +1,7 @@
 //! The flaws of the Reasonix mock guest.
 
+pub mod host;
+
 use sidecert_proto::contract::Side::Guest;
 use sidecert_proto::reasonix::contract::{self, reason};
 use sidecert_proto::reasonix::guest::Phase;

@@ -13,7 +13,7 @@ use crate::schema::Validator;
 
 /// The documents, under the definitions of a contract.
 #[derive(Debug)]
-pub(super) struct Documents<'c> {
+pub struct Documents<'c> {
     contract: &'c Contract,
     compiled: RefCell<Compiled>,
 }
@@ -26,17 +26,18 @@ struct Compiled {
 }
 
 impl<'c> Documents<'c> {
-    pub(super) fn new(contract: &'c Contract) -> Self {
+    /// The documents of `contract`. Each is compiled when it is first asked for.
+    pub fn new(contract: &'c Contract) -> Self {
         Self { contract, compiled: RefCell::default() }
     }
 
     /// What is wrong with a payload at this point.
-    pub(super) fn payload_fault(&self, event: &str, payload: Node<'_>) -> Option<String> {
+    pub fn payload_fault(&self, event: &str, payload: Node<'_>) -> Option<String> {
         self.fault(&format!("payload-{event}"), payload)
     }
 
     /// What is wrong with the payload of a surface of this kind; every question has the kind `request`.
-    pub(super) fn surface_fault(&self, kind: &str, payload: Node<'_>) -> Option<String> {
+    pub fn surface_fault(&self, kind: &str, payload: Node<'_>) -> Option<String> {
         self.fault(&format!("surface-{kind}"), payload)
     }
 

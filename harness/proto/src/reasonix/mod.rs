@@ -2,7 +2,7 @@
 
 pub mod content;
 pub mod contract;
-mod documents;
+pub mod documents;
 pub mod guest;
 pub mod host;
 pub mod plugin;
