@@ -4,7 +4,10 @@
 //! input. A [`Flaw`] is one named departure from that, and names every requirement that it breaks. The Python guest
 //! beside this crate shares no code with it.
 
+mod host;
 pub mod reasonix;
+
+pub use host::MockHost;
 
 use std::collections::VecDeque;
 
@@ -99,7 +102,7 @@ pub enum Trigger {
 
 impl Trigger {
     /// What it looks for in a line; nothing, where it does not look at lines.
-    fn pattern(self) -> Pattern {
+    pub(crate) fn pattern(self) -> Pattern {
         let text = match self {
             Self::Receives(pattern) | Self::Says(pattern) => pattern.to_owned(),
             Self::When(_, method) => format!(r#"{{"method":"{method}"}}"#),
@@ -157,12 +160,21 @@ pub enum Misdeed {
     Serial,
     /// Goes on running.
     Hang,
+    /// Decides otherwise; only ever a host.
+    Behaves(fn(&mut reasonix::host::Manners)),
 }
 
-/// The flaws of the mock guests of `suite`.
-pub fn flaws(suite: &Suite) -> impl Iterator<Item = &'static Flaw> {
+/// The flaws of all mocks of `suite`.
+pub fn every_flaw(suite: &Suite) -> impl Iterator<Item = &'static Flaw> {
+    flaws(suite, Side::Guest).chain(flaws(suite, Side::Host))
+}
+
+/// The flaws of the mocks of `suite` on `side`.
+pub fn flaws(suite: &Suite, side: Side) -> impl Iterator<Item = &'static Flaw> {
     let edition = suite.edition;
-    reasonix::FLAWS.iter().filter(move |flaw| flaw.editions & edition != 0)
+    let hosts = reasonix::host_flaws::FLAWS.iter().copied().flatten();
+    let all = reasonix::FLAWS.iter().chain(hosts);
+    all.filter(move |flaw| flaw.side == side && flaw.editions & edition != 0)
 }
 
 /// A mock guest as a process.
@@ -578,6 +590,12 @@ impl Machine for Mock<'_> {
 
 fn is_answer(line: &[u8]) -> bool {
     Tape::scan(line).is_ok_and(|tape| tape.root().get("method").is_none())
+}
+
+/// The method that a line asks for or tells.
+fn method_of(line: &[u8]) -> Option<String> {
+    let tape = Tape::scan(line).ok()?;
+    Some(tape.root().get("method")?.as_str()?.into_owned())
 }
 
 fn id_of(line: &[u8]) -> String {

@@ -1,6 +1,7 @@
 //! The flaws of the Reasonix mock guest.
 
 pub mod host;
+pub mod host_flaws;
 
 use sidecert_proto::contract::Side::Guest;
 use sidecert_proto::reasonix::contract::{self, reason};

@@ -8,25 +8,43 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sidecert_cases::SUITES;
-use sidecert_mocks::{Flaw, Mock, flaws};
+use sidecert_mocks::reasonix::host::Manners;
+use sidecert_mocks::{Flaw, Mock, MockHost, flaws};
 use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::judge::{Judge, Judged};
-use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
+use sidecert_proto::machine::{Action, Input, Launch, LinkId, Machine, Micros};
 use sidecert_proto::reasonix::contract::Limits;
 use sidecert_proto::reasonix::guest::Features;
 use sidecert_proto::requirement::{Basis, Check, Level};
-use sidecert_proto::script::{Need, Process, Script, ScriptDef, Setting};
+use sidecert_proto::script::{Need, Process, SLOW, Script, ScriptDef, Setting};
 use sidecert_proto::sim;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::verdict::{AS_THE_REFERENCE, Profile, Verdict, Why};
 
 /// A mock that says when its flaw has shown.
-struct Watched<'c> {
-    mock: Mock<'c>,
+struct Watched<M> {
+    mock: M,
     fired: Rc<Cell<bool>>,
 }
 
-impl Machine for Watched<'_> {
+/// A mock that may have a flaw.
+trait Flawed: Machine {
+    fn fired(&self) -> bool;
+}
+
+impl Flawed for Mock<'_> {
+    fn fired(&self) -> bool {
+        Mock::fired(self)
+    }
+}
+
+impl Flawed for MockHost<'_> {
+    fn fired(&self) -> bool {
+        MockHost::fired(self)
+    }
+}
+
+impl<M: Flawed> Machine for Watched<M> {
     fn handle(&mut self, link: LinkId, input: Input<'_>, now: Micros) {
         self.mock.handle(link, input, now);
         self.fired.set(self.fired.get() || self.mock.fired());
@@ -46,6 +64,7 @@ impl Machine for Watched<'_> {
 /// How a rehearsal is done.
 #[derive(Clone, Copy)]
 struct How {
+    side: Side,
     flaw: Option<&'static Flaw>,
     provoked: bool,
     isolate: bool,
@@ -53,8 +72,15 @@ struct How {
     lenient: bool,
 }
 
-const PLAIN: How =
-    How { flaw: None, provoked: true, isolate: false, profile: Profile::Specified, lenient: false };
+const PLAIN: How = How {
+    side: Side::Guest,
+    flaw: None,
+    provoked: true,
+    isolate: false,
+    profile: Profile::Specified,
+    lenient: false,
+};
+const SIDES: [Side; 2] = [Side::Guest, Side::Host];
 
 /// The contract of a suite with limits that make a rehearsal fast.
 fn small(suite: &Suite) -> Contract {
@@ -83,20 +109,42 @@ fn provocations(suite: &Suite) -> BTreeMap<String, String> {
 /// Rehearses the whole suite in memory, and judges it; also says whether the flaw has shown.
 fn run(suite: &'static Suite, how: How) -> (Judged, bool) {
     let contract = small(suite);
-    let selected = suite.rows(Side::Guest).map(|row| row.id.to_owned()).collect();
+    let selected = suite.rows(how.side).map(|row| row.id.to_owned()).collect();
     let provocations = if how.provoked { provocations(suite) } else { BTreeMap::new() };
-    let exercised = if how.provoked { BTreeSet::from(["all".to_owned()]) } else { BTreeSet::new() };
-    let setting = Setting { provocations: &provocations, exercised: &exercised, ..Setting::plain(&contract) };
+    let everything = ["all", SLOW].map(str::to_owned);
+    let exercised = if how.provoked { BTreeSet::from(everything) } else { BTreeSet::new() };
+    let probe = Launch { command: "/probe".to_owned(), ..Launch::default() };
+    let setting = Setting {
+        provocations: &provocations,
+        exercised: &exercised,
+        probe: &probe,
+        workspace: "/workspace",
+        ..Setting::plain(&contract)
+    };
     let fired = Rc::new(Cell::new(false));
-    let scripts = suite.scripts(suite.rows(Side::Guest));
+    let scripts = suite.scripts(suite.rows(how.side));
     let features = Features { lenient: how.lenient, ..Features::default() };
-    let recordings = sim::rehearse(suite, Side::Guest, setting, &scripts, how.isolate, &mut || {
-        let mock = Mock::guest(suite, &contract, features.clone(), how.flaw);
-        Box::new(Watched { mock, fired: Rc::clone(&fired) })
-    })
-    .unwrap();
-    let mut judge = Judge::new(suite, Side::Guest, how.profile, setting, &selected);
+    let manners = if how.lenient { Manners::released() } else { Manners::default() };
+    let recordings =
+        sim::rehearse(suite, how.side, setting, &scripts, how.isolate, &mut || -> Box<dyn Machine> {
+            let fired = Rc::clone(&fired);
+            match how.side {
+                Side::Guest => {
+                    let mock = Mock::guest(suite, &contract, features.clone(), how.flaw);
+                    Box::new(Watched { mock, fired })
+                }
+                Side::Host => {
+                    let mock = MockHost::new(&contract, manners.clone(), how.flaw);
+                    Box::new(Watched { mock, fired })
+                }
+            }
+        })
+        .unwrap();
+    let mut judge = Judge::new(suite, how.side, how.profile, setting, &selected);
     for (place, recording) in recordings.iter().enumerate() {
+        if std::env::var("SIDECERT_SHOW").is_ok_and(|flaw| how.flaw.map_or("none", |it| it.name) == flaw) {
+            eprintln!("{}", String::from_utf8_lossy(recording));
+        }
         judge.begin(&format!("{place:03}"));
         judge.read(recording);
     }
@@ -112,8 +160,10 @@ fn failing(judged: &Judged) -> BTreeSet<&'static str> {
         .collect()
 }
 
-fn everywhere() -> impl Iterator<Item = (&'static Suite, bool)> {
-    SUITES.iter().copied().flat_map(|suite| [(suite, false), (suite, true)])
+fn everywhere() -> impl Iterator<Item = (&'static Suite, Side, bool)> {
+    let of_suite =
+        |suite| SIDES.into_iter().flat_map(move |side| [(suite, side, false), (suite, side, true)]);
+    SUITES.iter().copied().flat_map(of_suite)
 }
 
 /// Fails with everything that is wrong, so that one run shows all of it.
@@ -124,8 +174,8 @@ fn assert_none(wrong: &[String]) {
 #[test]
 fn a_flawless_mock_passes_everything_that_can_be_seen() {
     let mut wrong = Vec::new();
-    for (suite, isolate) in everywhere() {
-        let (judged, _) = run(suite, How { isolate, ..PLAIN });
+    for (suite, side, isolate) in everywhere() {
+        let (judged, _) = run(suite, How { side, isolate, ..PLAIN });
         assert!(judged.ours.is_empty(), "{:?}", judged.ours);
         assert!(judged.faults.is_empty(), "{:?}", judged.faults);
         for (row, verdict) in &judged.verdicts {
@@ -144,9 +194,9 @@ fn a_flawless_mock_passes_everything_that_can_be_seen() {
 #[test]
 fn without_provocations_nothing_else_changes() {
     let mut wrong = Vec::new();
-    for suite in SUITES {
-        let with = run(suite, PLAIN).0;
-        let without = run(suite, How { provoked: false, ..PLAIN }).0;
+    for (suite, side, _) in everywhere().filter(|(.., isolate)| !isolate) {
+        let with = run(suite, How { side, ..PLAIN }).0;
+        let without = run(suite, How { side, provoked: false, ..PLAIN }).0;
         for ((row, with), (_, without)) in with.verdicts.iter().zip(&without.verdicts) {
             // What another row's script can bring up as well may be decided all the same.
             let asked = matches!(without, Verdict::Undecided(Why::NotProvoked(_) | Why::NotExercised(_)));
@@ -164,9 +214,13 @@ fn without_provocations_nothing_else_changes() {
 }
 
 /// What `check` says of each flaw of `suite`, in their order, on every processor.
-fn of_every_flaw<T: Send>(suite: &'static Suite, check: impl Fn(&'static Flaw) -> T + Sync) -> Vec<T> {
+fn of_every_flaw<T: Send>(
+    suite: &'static Suite,
+    side: Side,
+    check: impl Fn(&'static Flaw) -> T + Sync,
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
-    let all: Vec<_> = flaws(suite).collect();
+    let all: Vec<_> = flaws(suite, side).collect();
     let work = || {
         let mut said = Vec::new();
         loop {
@@ -200,15 +254,19 @@ fn line(flaw: &Flaw, judged: &Judged) -> String {
 }
 
 /// Holds the matrix of `suite` against the golden one, or writes that when it is asked to.
-fn compare_with_golden(suite: &Suite, lines: &[String], wrong: &mut Vec<String>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../golden/matrices/{}.txt", suite.name));
+fn compare_with_golden(suite: &Suite, side: Side, lines: &[String], wrong: &mut Vec<String>) {
+    let name = match side {
+        Side::Guest => suite.name.to_owned(),
+        Side::Host => format!("{}-host", suite.name),
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../golden/matrices/{name}.txt"));
     let text = lines.concat();
     if std::env::var_os("SIDECERT_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         return std::fs::write(&path, text).unwrap();
     }
     if std::fs::read_to_string(&path).unwrap_or_default() != text {
-        wrong.push(format!("golden/matrices/{}.txt is another: `cargo xtask golden` writes it", suite.name));
+        wrong.push(format!("golden/matrices/{name}.txt is another: `cargo xtask golden` writes it"));
     }
 }
 
@@ -220,7 +278,8 @@ fn mismatches(
     flaw: &'static Flaw,
 ) -> (Vec<String>, String) {
     let mut wrong = Vec::new();
-    let (judged, fired) = run(suite, How { flaw: Some(flaw), isolate, profile: Profile::Reference, ..PLAIN });
+    let how = How { side: flaw.side, flaw: Some(flaw), isolate, profile: Profile::Reference, ..PLAIN };
+    let (judged, fired) = run(suite, how);
     let mut tell = |says: String| {
         wrong.push(format!("{} ({}{}): {says}", flaw.name, suite.name, if isolate { ", alone" } else { "" }));
     };
@@ -255,13 +314,16 @@ fn mismatches(
 #[test]
 fn each_flaw_fails_exactly_what_it_names() {
     let mut wrong = Vec::new();
-    for (suite, isolate) in [(SUITES[0], true), (SUITES[1], true), (SUITES[1], false)] {
-        let flawless = run(suite, How { isolate, profile: Profile::Reference, ..PLAIN }).0;
-        let said = of_every_flaw(suite, |flaw| mismatches(suite, isolate, &flawless, flaw));
+    let played = [(SUITES[0], true), (SUITES[1], true), (SUITES[1], false)];
+    for (suite, side, isolate) in everywhere().filter(|(suite, _, isolate)| {
+        played.iter().any(|(its, how)| its.name == suite.name && how == isolate)
+    }) {
+        let flawless = run(suite, How { side, isolate, profile: Profile::Reference, ..PLAIN }).0;
+        let said = of_every_flaw(suite, side, |flaw| mismatches(suite, isolate, &flawless, flaw));
         let (faults, lines): (Vec<_>, Vec<_>) = said.into_iter().unzip();
         wrong.extend(faults.into_iter().flatten());
         if isolate {
-            compare_with_golden(suite, &lines, &mut wrong);
+            compare_with_golden(suite, side, &lines, &mut wrong);
         }
     }
     assert_none(&wrong);
@@ -271,8 +333,8 @@ fn each_flaw_fails_exactly_what_it_names() {
 fn what_is_only_observed_warns_by_default_and_what_is_specified_fails() {
     // The editions differ in what they ask, not in who asks it.
     let suite = SUITES[1];
-    let wrong: Vec<Vec<String>> = of_every_flaw(suite, |flaw| {
-        let judged = run(suite, How { flaw: Some(flaw), isolate: true, ..PLAIN }).0;
+    let of = |flaw: &'static Flaw| {
+        let judged = run(suite, How { side: flaw.side, flaw: Some(flaw), isolate: true, ..PLAIN }).0;
         let broken = judged.verdicts.iter().filter(|(row, _)| flaw.breaks.contains(&row.id));
         let odd = broken.filter(|(row, verdict)| {
             !matches!(
@@ -281,23 +343,24 @@ fn what_is_only_observed_warns_by_default_and_what_is_specified_fails() {
             )
         });
         odd.map(|(row, verdict)| format!("{} {}: {verdict:?}", flaw.name, row.id)).collect()
-    });
+    };
+    let wrong: Vec<Vec<String>> = SIDES.into_iter().flat_map(|side| of_every_flaw(suite, side, of)).collect();
     assert_none(&wrong.concat());
 }
 
 #[test]
 fn each_requirement_that_can_be_seen_has_a_flaw_that_breaks_it() {
     let mut wrong = Vec::new();
-    for suite in SUITES {
-        for row in suite.rows(Side::Guest).filter(|row| row.holds.editions & suite.edition != 0) {
-            let broken = flaws(suite).any(|flaw| flaw.breaks.contains(&row.id));
+    for (suite, side, _) in everywhere().filter(|(.., isolate)| !isolate) {
+        for row in suite.rows(side).filter(|row| row.holds.editions & suite.edition != 0) {
+            let broken = flaws(suite, side).any(|flaw| flaw.breaks.contains(&row.id));
             let exempt = matches!(row.check, Check::Unobservable(_));
             if broken == exempt {
                 wrong.push(format!("{} {}: nothing shows that it can fail", suite.name, row.id));
             }
         }
-        for flaw in flaws(suite) {
-            let known = |id: &str| suite.rows(Side::Guest).any(|row| row.id == id);
+        for flaw in flaws(suite, side) {
+            let known = |id: &str| suite.rows(side).any(|row| row.id == id);
             wrong.extend(
                 flaw.breaks.iter().filter(|id| !known(id)).map(|id| format!("{}: no row {id}", flaw.name)),
             );

@@ -114,7 +114,7 @@ fn line(row: &Requirement, editions: &[&Suite]) -> String {
         _ => row.script().map_or_else(String::new, |script| format!("`{}`", script.name)),
     };
     let mut flaws: Vec<&Flaw> = Vec::new();
-    for flaw in editions.iter().flat_map(|suite| sidecert_mocks::flaws(suite)) {
+    for flaw in editions.iter().flat_map(|suite| sidecert_mocks::every_flaw(suite)) {
         if flaw.breaks.contains(&row.id) && !flaws.iter().any(|known| known.name == flaw.name) {
             flaws.push(flaw);
         }

@@ -327,11 +327,14 @@ fn table_names(found: &mut Violations) {
     };
     for suite in SUITES {
         let mut scripts = suite.scripts(suite.rows(Side::Guest).chain(suite.rows(Side::Host)));
-        scripts.extend([suite.opening, suite.closing]);
+        for side in [Side::Guest, Side::Host] {
+            let (opening, closing) = suite.frame(side);
+            scripts.extend([opening, closing]);
+        }
         for script in scripts.iter().filter(|script| !plain(script.name)) {
             found.add("cases/src/lib.rs", 1, format_args!("the script {:?} is not [a-z0-9-]", script.name));
         }
-        for flaw in sidecert_mocks::flaws(suite).filter(|flaw| !plain(flaw.name)) {
+        for flaw in sidecert_mocks::every_flaw(suite).filter(|flaw| !plain(flaw.name)) {
             found.add(
                 "mock-sidecars/src/lib.rs",
                 1,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use sidecert_mocks::{Flaw, Misdeed, Mock};
+use sidecert_proto::contract::Side;
 use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
 use sidecert_proto::reasonix::guest::Features;
 use sidecert_proto::verdict::{Profile, Verdict};
@@ -14,7 +15,7 @@ use crate::stage::STAGES;
 pub fn flaws(bytes: &[u8]) {
     let mut draw = Draw::new(bytes);
     let stage = draw.pick(&STAGES);
-    let known: Vec<&'static Flaw> = sidecert_mocks::flaws(stage.suite).collect();
+    let known: Vec<&'static Flaw> = sidecert_mocks::flaws(stage.suite, Side::Guest).collect();
     let flaw = draw.below(known.len() + 1).checked_sub(1).map(|place| known[place]);
     // The first of the choices, which spent bytes make, is the one that shows most.
     let (provoked, isolate) = (!draw.flag(), draw.flag());

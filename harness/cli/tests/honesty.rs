@@ -10,6 +10,7 @@ use std::thread;
 
 use sidecert_cases::SUITES;
 use sidecert_mocks::{Flaw, flaws};
+use sidecert_proto::contract::Side;
 use sidecert_proto::suite::Suite;
 use support::{check, mock, node_guest, provocations, python_guest, verdicts};
 
@@ -61,9 +62,12 @@ const WHOLE: usize = 16;
 #[test]
 fn each_flaw_fails_exactly_what_it_names_shared_or_alone() {
     // In memory both editions are gone through; here one of those that have the flaw will do.
-    let mut cases: Vec<_> = flaws(SUITES[1]).map(|flaw| (SUITES[1], flaw)).collect();
-    cases
-        .extend(flaws(SUITES[0]).filter(|flaw| flaw.editions == SUITES[0].edition).map(|it| (SUITES[0], it)));
+    let mut cases: Vec<_> = flaws(SUITES[1], Side::Guest).map(|flaw| (SUITES[1], flaw)).collect();
+    cases.extend(
+        flaws(SUITES[0], Side::Guest)
+            .filter(|flaw| flaw.editions == SUITES[0].edition)
+            .map(|it| (SUITES[0], it)),
+    );
     let cases: Vec<_> = cases.into_iter().enumerate().collect();
     let problems = each(&cases, |(place, (suite, flaw))| {
         let only: Vec<&str> = flaw.breaks.iter().flat_map(|id| ["--only", id]).collect();

@@ -60,9 +60,6 @@ pub struct Provocation {
     pub example: &'static str,
 }
 
-/// The group of what takes as long as a time limit of the protocol: the user's `--slow` exercises it.
-pub const SLOW: &str = "slow";
-
 /// Something that may have effects, and that the user may let us do.
 #[derive(Clone, Copy, Debug)]
 pub struct Exercise {

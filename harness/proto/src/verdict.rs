@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::requirement::{Accepts, Basis, Requirement, Seen};
+use crate::script::SLOW;
 
 /// Where in a run something was seen.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +84,9 @@ impl fmt::Display for Why {
             Self::CutShort(cause) => f.write_str(cause),
             Self::NotMeasured(what) | Self::Unobservable(what) => f.write_str(what),
             Self::NotProvoked(what) | Self::OutOfReach(what) => f.write_str(what),
+            Self::NotExercised(SLOW) => {
+                f.write_str("it takes as long as a time limit of the protocol: `--slow` plays it")
+            }
             Self::NotExercised(group) => write!(f, "it may have effects: `--exercise {group}` turns it on"),
             Self::NotSelected => f.write_str("left out by --only or --skip"),
         }

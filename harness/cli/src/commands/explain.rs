@@ -53,7 +53,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<u8, Fault> {
     checking(&mut sheet, row, &stage);
     if excluded.is_none() && row.binds == Side::Guest && row.script().is_some() {
         example(&mut sheet, row, &stage)?;
-        for flaw in flaws(suite).filter(|flaw| flaw.breaks.contains(&row.id)) {
+        for flaw in flaws(suite, Side::Guest).filter(|flaw| flaw.breaks.contains(&row.id)) {
             broken(&mut sheet, row, &stage, flaw)?;
         }
     }

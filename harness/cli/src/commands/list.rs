@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sidecert_cases::SUITES;
-use sidecert_mocks::flaws;
+use sidecert_mocks::every_flaw;
 use sidecert_proto::contract::Contract;
 use sidecert_proto::requirement::{Basis, Check, Cite, Level, Requirement};
 use sidecert_proto::script::{Need, Process, ScriptDef};
@@ -104,7 +104,7 @@ fn cite(cite: &Cite) -> Value {
 }
 
 fn flawed(suite: &Suite, contract: &Contract) -> Vec<Value> {
-    flaws(suite)
+    every_flaw(suite)
         .filter(|flaw| holding(suite, contract).any(|row| flaw.breaks.contains(&row.id)))
         .map(|flaw| {
             json!({

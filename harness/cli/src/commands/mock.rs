@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use sidecert_mocks::{Mock, flaws};
+use sidecert_proto::contract::Side;
 use sidecert_proto::reasonix::guest::Features;
 use sidecert_proto::suite::Suite;
 use sidecert_runner::{Links, drive_here, stop};
@@ -14,8 +15,8 @@ use crate::select::closest;
 /// Is a guest until its input ends; gives the code that the mock exits with.
 pub(crate) fn run(suite: &'static Suite, contract: Option<&Path>, flaw: Option<&str>) -> Result<u8, Fault> {
     let flaw = flaw.map(|name| {
-        flaws(suite).find(|flaw| flaw.name == name).ok_or_else(|| {
-            let hint = closest(name, flaws(suite).map(|flaw| flaw.name))
+        flaws(suite, Side::Guest).find(|flaw| flaw.name == name).ok_or_else(|| {
+            let hint = closest(name, flaws(suite, Side::Guest).map(|flaw| flaw.name))
                 .map(|it| format!(", but {it}"))
                 .unwrap_or_default();
             let list = format!("`sidecert list flaws --suite {}` shows all", suite.name);

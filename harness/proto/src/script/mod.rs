@@ -69,6 +69,9 @@ pub enum Process {
     Bare,
 }
 
+/// The group of what takes as long as a time limit of the protocol: the user's `--slow` exercises it.
+pub const SLOW: &str = "slow";
+
 /// Something without which a script is not played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
@@ -126,6 +129,8 @@ impl<'a> Setting<'a> {
     pub fn meets(&self, need: Need) -> bool {
         match need {
             Need::Provocation(name) => self.provocations.contains_key(name),
+            // What is slow has no effects, so a leave to have effects does not include it.
+            Need::Exercise(SLOW) => self.exercised.contains(SLOW),
             Need::Exercise(group) => self.exercised.contains(group) || self.exercised.contains("all"),
             Need::Declared(capability) => self.declared.contains(capability),
         }

@@ -1,0 +1,224 @@
+//! The reference host as a process, flawed or not: a filter on what passes between it and its guests.
+//!
+//! A flaw in what a host decides changes its manners; one that shows in a frame is done here, to the frame.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use sidecert_proto::contract::Contract;
+use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
+use sidecert_proto::script::{Captures, Pattern, Template};
+use sidecert_proto::wire::{Deframer, Line};
+
+use crate::reasonix::host::{Manners, ReferenceHost};
+use crate::{Flaw, Misdeed, Trigger, id_of, is_answer, matches, method_of};
+
+/// The longest line of a guest that a filter looks at, in bytes.
+const LINE_BYTES_MAX: usize = 32 << 20;
+
+/// The reference host, and its flaw.
+pub struct MockHost<'c> {
+    host: ReferenceHost<'c>,
+    flaw: Option<&'static Flaw>,
+    pattern: Pattern,
+    fired: bool,
+    links: BTreeMap<LinkId, Guest>,
+    actions: VecDeque<Action>,
+}
+
+/// What the filter knows of a guest.
+struct Guest {
+    deframer: Deframer,
+    /// The methods of its requests, by their ids as they are written.
+    asked: BTreeMap<String, String>,
+}
+
+impl Default for Guest {
+    fn default() -> Self {
+        Self { deframer: Deframer::new(LINE_BYTES_MAX), asked: BTreeMap::new() }
+    }
+}
+
+impl<'c> MockHost<'c> {
+    /// A host of `contract` with these manners, which a flaw may change.
+    pub fn new(contract: &'c Contract, mut manners: Manners, flaw: Option<&'static Flaw>) -> Self {
+        let mut fired = false;
+        if let Some(Flaw { does: Misdeed::Behaves(change), .. }) = flaw {
+            change(&mut manners);
+            // Whether it shows is up to what it is asked for.
+            fired = true;
+        }
+        Self {
+            host: ReferenceHost::new(contract, manners),
+            flaw,
+            pattern: flaw.map_or(Pattern::Absent, |flaw| flaw.at.pattern()),
+            fired,
+            links: BTreeMap::new(),
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// Whether its flaw has shown.
+    pub fn fired(&self) -> bool {
+        self.fired
+    }
+
+    /// What a guest says, line by line; those that the flaw lets the host hear.
+    fn heard(&mut self, link: LinkId, chunk: &[u8], now: Micros) {
+        let mut kept = Vec::new();
+        let mut deframer =
+            std::mem::replace(&mut self.links.entry(link).or_default().deframer, Deframer::new(0));
+        let mut lines = deframer.push(chunk);
+        while let Some(line) = lines.next() {
+            let Line::Whole(line) = line else { continue };
+            if let Some(method) = method_of(line) {
+                self.links.entry(link).or_default().asked.insert(id_of(line), method);
+            }
+            if !self.drops(link, line) {
+                kept.extend_from_slice(line);
+                kept.push(b'\n');
+            }
+        }
+        self.links.entry(link).or_default().deframer = deframer;
+        if !kept.is_empty() {
+            self.host.handle(link, Input::Bytes(&kept), now);
+        }
+    }
+
+    /// Whether the host does not hear this line; what it says instead or as well is on its way.
+    fn drops(&mut self, link: LinkId, line: &[u8]) -> bool {
+        let Some(flaw) = self.flaw else { return false };
+        let mut captures = Captures::new();
+        let hit = match flaw.at {
+            Trigger::Receives(_) => matches(&self.pattern, line, &mut captures),
+            Trigger::Reads(text) => line.windows(text.len()).any(|window| window == text.as_bytes()),
+            Trigger::Blank => line.iter().all(u8::is_ascii_whitespace),
+            _ => false,
+        };
+        if !hit {
+            return false;
+        }
+        self.fired = true;
+        captures.entry("id".to_owned()).or_insert_with(|| id_of(line));
+        match flaw.does {
+            Misdeed::Silence => true,
+            Misdeed::Instead(template) => {
+                self.say(link, template, &captures);
+                true
+            }
+            Misdeed::Also(template) | Misdeed::First(template) => {
+                self.say(link, template, &captures);
+                false
+            }
+            Misdeed::Exit(code) => {
+                self.actions.push_back(Action::Exit(code));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn say(&mut self, link: LinkId, template: &str, captures: &Captures) {
+        let (mut ids, mut next) = (BTreeMap::new(), 900_001);
+        let text = Template::new(template).render(&mut ids, &mut next, captures);
+        self.write(link, text.as_bytes());
+    }
+
+    fn write(&mut self, link: LinkId, line: &[u8]) {
+        let mut bytes = line.to_vec();
+        bytes.push(b'\n');
+        self.actions.push_back(Action::Write { link, bytes: Bytes::from(bytes), after_drain: false });
+    }
+
+    /// What the host writes to a guest, line by line.
+    fn said(&mut self, link: LinkId, bytes: &[u8]) {
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            self.line(link, line);
+        }
+    }
+
+    fn line(&mut self, link: LinkId, line: &[u8]) {
+        let Some(flaw) = self.flaw else { return self.write(link, line) };
+        let mut captures = Captures::new();
+        let answers = |guest: Option<&Guest>, method: &str| {
+            is_answer(line)
+                && guest.and_then(|guest| guest.asked.get(&id_of(line))).is_some_and(|it| it == method)
+        };
+        let guest = self.links.get(&link);
+        let hit = match flaw.at {
+            Trigger::Answers(method) => answers(guest, method),
+            Trigger::Refuses(method, _) => {
+                answers(guest, method) && matches(&self.pattern, line, &mut captures)
+            }
+            Trigger::Asks(method) => method_of(line).as_deref() == Some(method),
+            Trigger::Says(_) => matches(&self.pattern, line, &mut captures),
+            _ => false,
+        };
+        if !hit {
+            return self.write(link, line);
+        }
+        self.fired = true;
+        captures.entry("id".to_owned()).or_insert_with(|| id_of(line));
+        match flaw.does {
+            Misdeed::Edit(find, replace) => {
+                let line = String::from_utf8_lossy(line).replacen(find, replace, 1);
+                self.write(link, line.as_bytes());
+            }
+            Misdeed::Instead(template) | Misdeed::Reply(template) => self.say(link, template, &captures),
+            Misdeed::Also(template) => {
+                self.write(link, line);
+                self.say(link, template, &captures);
+            }
+            Misdeed::First(template) => {
+                self.say(link, template, &captures);
+                self.write(link, line);
+            }
+            Misdeed::Twice => {
+                self.write(link, line);
+                self.write(link, line);
+            }
+            Misdeed::Silence => {}
+            Misdeed::Overfill => {
+                let overfull = vec![b'x'; LINE_BYTES_MAX / 2];
+                self.write(link, &overfull);
+            }
+            _ => self.write(link, line),
+        }
+    }
+}
+
+impl Machine for MockHost<'_> {
+    fn handle(&mut self, link: LinkId, input: Input<'_>, now: Micros) {
+        match input {
+            Input::Bytes(chunk) if link != 0 && self.flaw.is_some() => self.heard(link, chunk, now),
+            // A last line without a line feed is the host's to judge.
+            Input::Eof if link != 0 && self.flaw.is_some() => {
+                let tail = self.links.entry(link).or_default().deframer.tail().to_vec();
+                if !tail.is_empty() {
+                    self.host.handle(link, Input::Bytes(&tail), now);
+                }
+                self.host.handle(link, Input::Eof, now);
+            }
+            input => self.host.handle(link, input, now),
+        }
+    }
+
+    fn poll(&mut self, now: Micros) -> Option<Action> {
+        loop {
+            if let Some(action) = self.actions.pop_front() {
+                return Some(action);
+            }
+            match self.host.poll(now)? {
+                Action::Write { link, bytes, .. } if link != 0 && self.flaw.is_some() => {
+                    self.said(link, &bytes)
+                }
+                action => return Some(action),
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        self.host.deadline()
+    }
+}

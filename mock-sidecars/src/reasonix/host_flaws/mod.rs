@@ -1,0 +1,31 @@
+//! The flaws of the reference host, section by section, in the order of the requirements that they break.
+
+mod transport;
+
+use sidecert_proto::contract::Side::Host;
+use sidecert_proto::requirement::Id;
+
+use super::BOTH;
+use super::host::Manners;
+use crate::{Flaw, Misdeed, Reach, Trigger};
+
+/// Every flaw of the reference host.
+pub static FLAWS: &[&[Flaw]] = &[transport::FLAWS];
+
+/// A flaw in a frame, in both editions.
+const fn frame(name: &'static str, breaks: &'static [Id], at: Trigger, does: Misdeed) -> Flaw {
+    Flaw { name, side: Host, editions: BOTH, breaks, reach: Reach::Frame, at, does }
+}
+
+/// A flaw in what it decides, in both editions.
+const fn manner(name: &'static str, breaks: &'static [Id], change: fn(&mut Manners)) -> Flaw {
+    Flaw {
+        name,
+        side: Host,
+        editions: BOTH,
+        breaks,
+        reach: Reach::Process,
+        at: Trigger::Always,
+        does: Misdeed::Behaves(change),
+    }
+}
