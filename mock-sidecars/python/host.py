@@ -92,7 +92,9 @@ class Host:
         while self.tasks:
             await asyncio.wait(self.tasks)
         for guest in self.guests:
-            await within(guest.idle.wait(), SETTLE)
+            patience = guest.blocked_at + SETTLE - asyncio.get_running_loop().time()
+            if guest.is_blocked and patience > 0:  # who has not read for longer is not waited for
+                await within(guest.idle.wait(), patience)
 
     @contextmanager
     def alone(self, what: str, needs_session: bool = True) -> Iterator[None]:

@@ -141,7 +141,7 @@ class Guest:
         self.host, self.plugin, self.name, self.contract = host, plugin, plugin.name, host.contract
         self.state, self.process, self.outlet, self.pipes, self.is_unheard = STARTING, None, None, [], False
         self.rest, self.tail, self.cut = bytearray(), bytearray(), False
-        self.queue, self.is_blocked, self.stalled = deque(), False, None
+        self.queue, self.is_blocked, self.blocked_at, self.stalled = deque(), False, 0.0, None
         self.events, self.writes_event = 0, False  # those that it has not read, and whether one is half written
         self.calls: Dict[int, asyncio.Future] = {}
         self.last_id = self.seq = 0
@@ -331,6 +331,7 @@ class Guest:
         if self.stalled:
             self.stalled.cancel()
         if is_blocked:
+            self.blocked_at = asyncio.get_running_loop().time()
             self.patience(self.outlet.get_write_buffer_size())
         else:
             self.events -= self.writes_event
