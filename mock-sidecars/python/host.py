@@ -526,8 +526,9 @@ class Shim:
 
     def tell(self, line: Dict[str, Any]) -> None:
         data = (dumps(line) + "\n").encode()
-        while data:
-            data = data[os.write(1, data):]
+        with suppress(BrokenPipeError):  # nobody listens any more; the end of stdin follows
+            while data:
+                data = data[os.write(1, data):]
 
     def read(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread of its own, so that it does not matter what stdin is."""
@@ -637,7 +638,7 @@ def main(words: List[str]) -> int:
     if words and (len(words) != 2 or words[0] != "--suite" or words[1] not in SUITES):
         complain("usage: host.py [--suite reasonix-v1|reasonix-v2]")
         return 2
-    sys.setrecursionlimit(MAX_NESTING * 2)  # the parser of JSON counts levels so
+    sys.setrecursionlimit(MAX_NESTING * 5)  # a level is up to three calls of a parser
     return asyncio.run(Shim(words[1] if words else None).run())
 
 

@@ -62,7 +62,9 @@ def no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-decode = json.JSONDecoder(parse_int=read_int, parse_constant=no_constant).decode
+quick, deep = (json.JSONDecoder(parse_int=read_int, parse_constant=no_constant) for _ in range(2))
+# From Python 3.12 on the quick scanner gives up on deep nesting, whatever the recursion limit; the other one does not.
+deep.scan_once = json.scanner.py_make_scanner(deep)
 
 
 def parse(data: bytes) -> Any:
@@ -70,14 +72,14 @@ def parse(data: bytes) -> Any:
     text = data.decode("utf-8", "replace")
     if text.count("[") + text.count("{") > MAX_NESTING:
         depth = 0
-        for mark in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', text, re.S):
+        for mark in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', text, re.S):
             depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark.group(), 0)
             if depth > MAX_NESTING:
                 raise ValueError("nested too deeply")
     try:
-        return decode(text)
+        return quick.decode(text)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        return deep.decode(text)
 
 
 encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
