@@ -646,7 +646,10 @@ def main(words: List[str]) -> int:
         complain("usage: host.py [--suite reasonix-v1|reasonix-v2]")
         return 2
     sys.setrecursionlimit(MAX_NESTING * 5)  # a level is up to three calls of a parser
-    return asyncio.run(Shim(words[1] if words else None).run())
+
+    async def serve() -> int:
+        return await Shim(words[1] if words else None).run()
+    return asyncio.run(serve())
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """Where host.py is tested: the two pipes of its shim, and the plugins that it starts.
 
-A plugin here is this file once more, `--as-guest SOCKET`: a relay that shows the test every line of the host's, and
-does what the test says. So a test is both ends, and reads what was really written. Every line of the shim is held
-against its schema and every frame of the host's against the contract. Nothing sleeps, and every wait is bounded.
+A plugin here is a relay (host_relay.py), which shows the test every line of the host's, and does what the test says.
+So a test is both ends, and reads what was really written. Every line of the shim is held against its schema and every
+frame of the host's against the contract. Nothing sleeps, and every wait is bounded.
 """
 import json
 import os
 import queue
-import select
 import shutil
 import socket
 import subprocess
@@ -61,53 +60,6 @@ def fits(root, schema, value):
             name in known or rest is not False for name in value) and all(
             fits(root, known.get(name, rest), member) for name, member in value.items())
     return True
-
-
-# ------------------------------------------------------------------------------------------ the relay
-
-
-def relay(path):
-    """A plugin that only does what the test says. It ends when the test does."""
-    link = socket.socket(socket.AF_UNIX)
-    link.connect(path)
-    env = {name: value for name, value in os.environ.items() if name.startswith(("REASONIX_PLUGIN_", "TEST_"))}
-    tell = lambda **what: link.sendall(json.dumps(what).encode() + b"\n")
-    tell(name=os.environ["REASONIX_PLUGIN_NAME"], pid=os.getpid(), argv=sys.argv[3:], env=env,
-         leads=os.getsid(0) == os.getpgid(0) == os.getpid())
-    told, heard, reads = b"", b"", [0]
-    while True:
-        ready, _, _ = select.select([link, *reads], [], [])
-        if link in ready:
-            data = link.recv(1 << 16)
-            *orders, told = (told + data).split(b"\n")
-            for order in map(json.loads, orders):
-                if "write" in order:
-                    os.write(1, order["write"].encode("utf-8", "surrogateescape"))
-                elif "fill" in order:
-                    for fd, byte, count in [order["fill"]]:
-                        while count > 0:
-                            count -= os.write(fd, byte.encode() * min(count, 1 << 16))
-                elif "stderr" in order:
-                    os.write(2, order["stderr"].encode())
-                elif "spawn" in order:
-                    child = subprocess.Popen(order["spawn"])
-                    tell(spawned=child.pid)
-                elif "close" in order:
-                    os.close(order["close"])
-                elif "reads" in order:
-                    reads = [0] if order["reads"] else []
-                elif "exit" in order:
-                    os._exit(order["exit"])
-            if not data:
-                os._exit(9)
-        elif reads and 0 in ready:
-            data = os.read(0, 1 << 16)
-            *lines, heard = (heard + data).split(b"\n")
-            for line in lines:
-                tell(line=line.decode())
-            if not data:
-                tell(eof=True)
-                reads = []
 
 
 class Guest:
@@ -311,7 +263,7 @@ class Stage:
         return self.outcome()
 
     def plugin(self, name, manifest=(), **runtime):
-        argv = ["-I", "-S", os.path.abspath(__file__), "--as-guest", os.path.join(self.folder, "s")]
+        argv = ["-I", "-S", os.path.join(HERE, "host_relay.py"), os.path.join(self.folder, "s")]
         return {"name": name, "enabled": True, "manifest": {
             "apiVersion": f"reasonix.io/plugin/v{self.major}", "name": name, "version": "0.1",
             "runtime": {"command": sys.executable, "args": argv, "capabilities": ALL, **runtime}, **dict(manifest)}}
@@ -360,7 +312,3 @@ class HostCase(unittest.TestCase):
     def refuses(self, frame, code, reason=None, ident=7):
         self.assertEqual((frame["id"], frame["error"]["code"]), (ident, code), frame)
         self.assertEqual((frame["error"].get("data") or {}).get("reason"), reason, frame)
-
-
-if __name__ == "__main__":
-    relay(sys.argv[2])
