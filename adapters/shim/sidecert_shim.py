@@ -23,7 +23,6 @@ import asyncio
 import inspect
 import json
 import os
-import sys
 import threading
 import traceback
 from typing import Any, Callable, Dict, List, Optional

@@ -2,7 +2,6 @@
 import base64
 import hashlib
 import json
-import sys
 
 from host_stage import CONTRACTS, KEY, READ, REF, HostCase, Stage
 
