@@ -29,8 +29,8 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # `-I` leaves it out
 
-from host_contract import KINDS, MAX_NESTING, SLOT_OF, Blocked, Contract, Failure, Plugin, Refused, dumps, holds_object, parse, \
-    redacted, redacted_all
+from host_contract import KINDS, MAX_NESTING, SLOT_OF, Blocked, Contract, Failure, Plugin, Refused
+from host_contract import dumps, holds_object, parse, redacted, redacted_all
 from host_guest import CRASHED, SETTLE, SILENCE, STARTUP, STREAM, Guest, Stream, within
 
 MAX_ROUNDS = 8  # answers of the model in one turn
@@ -92,7 +92,9 @@ class Host:
         while self.tasks:
             await asyncio.wait(self.tasks)
         for guest in self.guests:
-            await within(guest.idle.wait(), SETTLE)
+            patience = guest.blocked_at + SETTLE - asyncio.get_running_loop().time()
+            if guest.is_blocked and patience > 0:  # who has not read for longer is not waited for
+                await within(guest.idle.wait(), patience)
 
     @contextmanager
     def alone(self, what: str, needs_session: bool = True) -> Iterator[None]:
@@ -144,8 +146,8 @@ class Host:
     async def launch(self) -> None:
         """The next generation of the plugins."""
         self.generation += 1
-        runtimes = sorted((it for it in self.plugins if it.runtime), key=lambda it: (it.runtime.get("priority", 0), it.name))
-        self.guests = [Guest(self, plugin) for plugin in runtimes]
+        order = lambda plugin: (plugin.runtime.get("priority", 0), plugin.name)
+        self.guests = [Guest(self, plugin) for plugin in sorted((it for it in self.plugins if it.runtime), key=order)]
         gate, now = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop().time
         end = now() + STARTUP
 
@@ -215,7 +217,8 @@ class Host:
 
     # -- rulings
 
-    async def govern(self, point: str, payload: Dict[str, Any], slot: Optional[str] = None) -> Tuple[Dict[str, Any], Optional[str]]:
+    async def govern(self, point: str, payload: Dict[str, Any],
+                     slot: Optional[str] = None) -> Tuple[Dict[str, Any], Optional[str]]:
         """What becomes of a payload at a point: the chain, the owner of the slot, then the event. With it comes
         the last ruling on a permission."""
         chain = [guest for guest in self.guests if point in guest.plugin.lists("intercepts")]
@@ -235,7 +238,8 @@ class Host:
                 self.warn_once(guest, "ruling", said + "; it is passed over")
                 continue
             if result["decision"] == "block":
-                blocked = Blocked(f"plugin {guest.name} blocked {point}: {result.get('reason') or 'it gave no reason'}", payload)
+                why = result.get("reason") or "it gave no reason"
+                blocked = Blocked(f"plugin {guest.name} blocked {point}: {why}")
                 break
             if result["decision"] == "replace":
                 payload = result["replacement"]
@@ -290,7 +294,8 @@ class Host:
             await self.show(said.get("text", ""), shown)
             for call in calls:
                 result = await self.use(call["name"], call["arguments"] or "{}")
-                self.messages.append({"role": "tool", "tool_call_id": call["id"], "name": call["name"], "content": result})
+                told = {"role": "tool", "tool_call_id": call["id"], "name": call["name"], "content": result}
+                self.messages.append(told)
             if not calls:
                 await self.save()
                 return "".join(shown)
@@ -312,7 +317,8 @@ class Host:
             raise Failure(f"no plugin offers the model {name}")
         return guest, entries[0]
 
-    async def ask_model(self, guest: Guest, entry: Dict[str, Any], effort: Optional[str], shown: List[str]) -> Dict[str, Any]:
+    async def ask_model(self, guest: Guest, entry: Dict[str, Any], effort: Optional[str],
+                        shown: List[str]) -> Dict[str, Any]:
         system = [{"role": "system", "content": self.system}] if self.system else []
         context, _ = await self.govern("context.prepare", {"messages": system + self.messages})
         schema = {"type": "object"}
@@ -327,7 +333,8 @@ class Host:
             raise
         return (await self.govern("provider.response", answer))[0]
 
-    async def stream(self, guest: Guest, entry: Dict[str, Any], effort: Optional[str], request: Any, answer: Dict[str, Any]) -> None:
+    async def stream(self, guest: Guest, entry: Dict[str, Any], effort: Optional[str], request: Any,
+                     answer: Dict[str, Any]) -> None:
         ident, stream = "es_" + secrets.token_hex(12), Stream()
         params = {"streamId": ident, "providerRef": entry["ref"], "request": request, "seqBase": 1}
         params.update({name: value for name, value in (("model", entry.get("model")), ("effort", effort)) if value})
@@ -490,7 +497,8 @@ def take_chunk(chunk: Dict[str, Any], answer: Dict[str, Any]) -> None:
     kind = chunk["type"]
     if kind in ("text", "reasoning"):
         answer[kind] += chunk.get("text", "")
-        answer["signature"] = chunk.get("signature", answer["signature"]) if kind == "reasoning" else answer["signature"]
+        if kind == "reasoning":
+            answer["signature"] = chunk.get("signature", answer["signature"])
     elif kind == "tool_call" and "toolCall" in chunk:
         answer["calls"].append(chunk["toolCall"])
     elif kind == "usage":
@@ -524,8 +532,9 @@ class Shim:
 
     def tell(self, line: Dict[str, Any]) -> None:
         data = (dumps(line) + "\n").encode()
-        while data:
-            data = data[os.write(1, data):]
+        with suppress(BrokenPipeError):  # nobody listens any more; the end of stdin follows
+            while data:
+                data = data[os.write(1, data):]
 
     def read(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread of its own, so that it does not matter what stdin is."""
@@ -583,8 +592,9 @@ class Shim:
         self.host.folder = line["folder"]
         self.words = {
             "start": self.host.start, "stop": self.host.stop, "turn": self.host.turn, "cancel": self.host.cancel,
-            "reload": self.host.reload, "action": self.host.action, "submit": self.host.submit, "answer": self.host.reply,
-            "compact": self.host.compact, "new-session": self.host.new_session, "models": self.host.models,
+            "reload": self.host.reload, "action": self.host.action, "submit": self.host.submit,
+            "answer": self.host.reply, "compact": self.host.compact, "new-session": self.host.new_session,
+            "models": self.host.models,
             "admit": self.host.admit, "describe": self.host.describe}
         tools = [{"name": name, "readOnly": it[1], "arguments": it[2]} for name, it in TOOLS.items()]
         self.tell({"shim": 1, "name": "sidecert-python-host", "version": "1", "does": list(self.words), "tools": tools})
@@ -635,8 +645,11 @@ def main(words: List[str]) -> int:
     if words and (len(words) != 2 or words[0] != "--suite" or words[1] not in SUITES):
         complain("usage: host.py [--suite reasonix-v1|reasonix-v2]")
         return 2
-    sys.setrecursionlimit(MAX_NESTING * 2)  # the parser of JSON counts levels so
-    return asyncio.run(Shim(words[1] if words else None).run())
+    sys.setrecursionlimit(MAX_NESTING * 5)  # a level is up to three calls of a parser
+
+    async def serve() -> int:
+        return await Shim(words[1] if words else None).run()
+    return asyncio.run(serve())
 
 
 if __name__ == "__main__":

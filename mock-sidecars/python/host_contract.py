@@ -30,11 +30,10 @@ class Failure(Exception):
 
 
 class Blocked(Exception):
-    """A plugin blocked an operation; `payload` is what it was about by then."""
+    """A plugin blocked an operation."""
 
-    def __init__(self, message: str, payload: Any) -> None:
+    def __init__(self, message: str) -> None:
         super().__init__(redacted(message))
-        self.payload = payload
 
 
 class Refused(Exception):
@@ -62,7 +61,9 @@ def no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-decode = json.JSONDecoder(parse_int=read_int, parse_constant=no_constant).decode
+quick, deep = (json.JSONDecoder(parse_int=read_int, parse_constant=no_constant) for _ in range(2))
+# From Python 3.12 on the quick scanner gives up on deep nesting, whatever the recursion limit; the other one does not.
+deep.scan_once = json.scanner.py_make_scanner(deep)
 
 
 def parse(data: bytes) -> Any:
@@ -70,14 +71,14 @@ def parse(data: bytes) -> Any:
     text = data.decode("utf-8", "replace")
     if text.count("[") + text.count("{") > MAX_NESTING:
         depth = 0
-        for mark in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', text, re.S):
+        for mark in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', text, re.S):
             depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark.group(), 0)
             if depth > MAX_NESTING:
                 raise ValueError("nested too deeply")
     try:
-        return decode(text)
+        return quick.decode(text)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        return deep.decode(text)
 
 
 encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
@@ -103,7 +104,7 @@ form                 title?string message?string fields:[FormField]
 notification         title:text body?string severity?info|warn|error
 CardField            key:text value:string
 CardAction           actionId:text label:text
-FormField            key:text label?string kind:confirm|input|select|multiselect options?[string] default?any required?bool
+FormField            key:text label?string kind:confirm|input|select|multiselect required?bool default?any options?[string]
 input.receive        text:word
 agent.before_start   model?string toolCount?natural sessionId:word
 system_prompt.build  prompt?string workspaceRoot:word
@@ -162,8 +163,9 @@ class Contract:
         with open(os.path.join(CONTRACTS, f"v{major}.json"), encoding="utf-8") as file:
             tree = json.load(file)
         self.major, self.id, self.events = major, tree["protocolID"], tree["interceptEvents"]
-        self.frame_bytes, self.object_bytes = tree["limits"]["frameBytes"], tree["limits"]["contentRefObjectBytes"]
-        self.page_bytes, self.inline_bytes = (tree["limits"][it] for it in ("contentRefChunkBytes", "externalizeFieldBytes"))
+        limits = tree["limits"]
+        self.frame_bytes, self.object_bytes = limits["frameBytes"], limits["contentRefObjectBytes"]
+        self.page_bytes, self.inline_bytes = limits["contentRefChunkBytes"], limits["externalizeFieldBytes"]
         self.reasons = {it["reason"]: (it["jsonRpcCode"], it["retryable"]) for it in tree["errors"]}
         self.methods, self.defs = tree["methods"], {**tree["$defs"], **documents()}
 
@@ -225,8 +227,8 @@ class Contract:
 SECRETS = [(re.compile(pattern), by) for pattern, by in (
     (r"(?i)(\b[a-z][a-z0-9+.-]{0,15}://)[^\s/@]{1,512}@", r"\1****@"),
     (r"(?i)(\b(?:set-)?cookie[\"']?\s{0,9}[:=]\s{0,9})[^\r\n]+", r"\1****"),
-    (r"(?i)([\"']?[\w-]{0,64}(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|[_-]pwd|authorization)"
-     r"[\w-]{0,64}[\"']?\s{0,9}[:=]\s{0,9})(?:\"[^\"\r\n]*\"?|'[^'\r\n]*'?|(?:bearer|basic)\s+[^\s,;\"']+|[^\s,;&\"']+)",
+    (r"(?i)([\"']?[\w-]{0,64}(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|[_-]pwd|"
+     r"authorization)[\w-]{0,64}[\"']?\s{0,9}[:=]\s{0,9})(?:\"[^\"\r\n]*\"?|'[^'\r\n]*'?|(?:bearer|basic)\s+[^\s,;\"']+|[^\s,;&\"']+)",
      r"\1****"),
     (r"(?i)\b(bearer\s{1,9})[\w.~+/=-]{16,}", r"\1****"),
     (r"(?i)\b((?:api|access|private|secret)[ -]key(?: is)?\s{0,9}:?\s{0,9})[\w.~+/=-]{12,}", r"\1****"),
@@ -285,8 +287,9 @@ class Plugin:
         exact = r"reasonix\.io/plugin/v1(\.\d+)?" if contract.major == 1 else r"reasonix\.io/plugin/v2"
         if (api is not None or contract.major > 1) and not (type(api) is str and re.fullmatch(exact, api)):
             raise Refused(f"/apiVersion {dumps(api)} is not supported")
-        runtime = manifest.get("runtime") if api is not None else None  # an older kind of manifest has none
-        self.runtime = None if runtime is None and "runtime" not in manifest or api is None else self.checked(contract, runtime, v2)
+        runtime = manifest.get("runtime")  # an older kind of manifest has none
+        has_runtime = api is not None and "runtime" in manifest
+        self.runtime = self.checked(contract, runtime, v2) if has_runtime else None
 
     @staticmethod
     def closed(value: Dict[str, Any], known: Any, at: str) -> None:
@@ -303,7 +306,8 @@ class Plugin:
         rules = {
             "command": is_text, "args": each(is_text), "required": lambda it: type(it) is bool,
             "env": lambda it: type(it) is dict and all(is_text(key) and type(it[key]) is str for key in it),
-            "priority": lambda it: is_whole(it) and -1000 <= it <= 1000, "timeoutMillis": lambda it: is_whole(it) and it >= 0,
+            "priority": lambda it: is_whole(it) and -1000 <= it <= 1000,
+            "timeoutMillis": lambda it: is_whole(it) and it >= 0,
             "intercepts": each(lambda it: it in contract.events), "replaces": each(is_slot),
             "capabilities": each(lambda it: it in CAPABILITIES)}
         if "command" not in runtime:

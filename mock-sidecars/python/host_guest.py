@@ -141,7 +141,7 @@ class Guest:
         self.host, self.plugin, self.name, self.contract = host, plugin, plugin.name, host.contract
         self.state, self.process, self.outlet, self.pipes, self.is_unheard = STARTING, None, None, [], False
         self.rest, self.tail, self.cut = bytearray(), bytearray(), False
-        self.queue, self.is_blocked, self.stalled = deque(), False, None
+        self.queue, self.is_blocked, self.blocked_at, self.stalled = deque(), False, 0.0, None
         self.events, self.writes_event = 0, False  # those that it has not read, and whether one is half written
         self.calls: Dict[int, asyncio.Future] = {}
         self.last_id = self.seq = 0
@@ -163,7 +163,8 @@ class Guest:
         try:
             await self.spawn()
             runtime = self.plugin.runtime
-            lists = {it: runtime[it] for it in ("intercepts", "replaces", "capabilities", "provides", "requires") if it in runtime}
+            told = ("intercepts", "replaces", "capabilities", "provides", "requires")
+            lists = {it: runtime[it] for it in told if it in runtime}
             major = str(self.contract.major)
             result = await self.call(INITIALIZE, {
                 "protocolId": self.contract.id, "protocolVersion": major, "manifest": lists, "session": self.host.place(),
@@ -200,7 +201,8 @@ class Guest:
         told = Pipe(ended=self.unheard, blocked=self.block)
         self.outlet, _ = await loop.connect_write_pipe(lambda: told, self.process.stdin)
         self.outlet.set_write_buffer_limits(high=0)
-        for stream, heard, ended in ((self.process.stdout, self.hear, self.end), (self.process.stderr, self.mind, self.quiet.set)):
+        said, noted = (self.process.stdout, self.hear, self.end), (self.process.stderr, self.mind, self.quiet.set)
+        for stream, heard, ended in (said, noted):
             transport, _ = await loop.connect_read_pipe(lambda: Pipe(heard, ended), stream)
             self.pipes.append(transport)
 
@@ -244,6 +246,7 @@ class Guest:
             with suppress(Failure):
                 await self.call("extension/shutdown", {"timeoutMillis": SHUTDOWN_MILLIS}, SHUTDOWN_MILLIS / 1000)
         if not crashed:
+            self.queue.clear()  # events that it did not read
             self.outlet.close()
             await within(self.exited.wait(), EXIT)
             self.kill()
@@ -331,6 +334,7 @@ class Guest:
         if self.stalled:
             self.stalled.cancel()
         if is_blocked:
+            self.blocked_at = asyncio.get_running_loop().time()
             self.patience(self.outlet.get_write_buffer_size())
         else:
             self.events -= self.writes_event

@@ -36,19 +36,25 @@ pub(crate) fn run(repository: &Repository) -> Outcome {
         quiet(doc)
     })?;
     step("fuzz smoke", || fuzz::smoke(repository, FUZZ_SECONDS))?;
-    step("the Python guest", || {
-        let mut python = repository.command("python3");
-        python.args(["-I", "mock-sidecars/python/test_guest.py"]);
-        quiet(python)
-    })?;
-    step("the guest in JavaScript", || {
+    for (name, tests) in [
+        ("the Python guest", "mock-sidecars/python/test_guest.py"),
+        ("the Python host", "mock-sidecars/python/test_host.py"),
+        ("the Python shim", "adapters/shim/test_sidecert_shim.py"),
+    ] {
+        step(name, || {
+            let mut python = repository.command("python3");
+            python.args(["-I", tests]);
+            quiet(python)
+        })?;
+    }
+    step("the guest and the shim in JavaScript", || {
         let mut node = repository.command("node");
         if node.arg("--version").output().is_err() {
-            println!("SKIPPED: there is no `node`, so the guest in JavaScript is not tested");
+            println!("SKIPPED: there is no `node`, so what is in JavaScript is not tested");
             return Ok(());
         }
         let mut node = repository.command("node");
-        node.args(["--test", "mock-sidecars/node/test_guest.mjs"]);
+        node.args(["--test", "mock-sidecars/node/test_guest.mjs", "adapters/shim/test_sidecert-shim.mjs"]);
         quiet(node)
     })
 }
