@@ -168,6 +168,11 @@ impl<'c> Core<'c> {
         .await
     }
 
+    /// Waits until `so` holds, at most until `deadline`. Whether it does then.
+    pub(super) async fn until_so(&self, deadline: Option<Micros>, mut so: impl FnMut(&Self) -> bool) -> bool {
+        self.until(deadline, |core| so(core).then_some(())).await.is_ok()
+    }
+
     /// Waits for `task`, or until `stop` says that nobody wants it any more: then it is dropped where it stands.
     pub(super) async fn unless<T>(
         &self,
@@ -242,23 +247,25 @@ impl<'c> Core<'c> {
     }
 }
 
+/// One of several things that are waited for together.
+pub(super) type Part<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
+
 /// Waits for all of these, of which at most so many run at once. What they give is in their order.
-pub(super) async fn together<'f, T>(
-    most: usize,
-    tasks: Vec<Pin<Box<dyn Future<Output = T> + 'f>>>,
-) -> Vec<T> {
+pub(super) async fn together<'f, T>(most: usize, tasks: Vec<Part<'f, T>>) -> Vec<T> {
     let mut waiting: VecDeque<_> = tasks.into_iter().enumerate().collect();
-    let mut running: Vec<(usize, Pin<Box<dyn Future<Output = T> + 'f>>)> = Vec::new();
+    let mut running = Vec::new();
     let mut done: BTreeMap<usize, T> = BTreeMap::new();
     poll_fn(move |context| {
         loop {
             let before = done.len();
             running.extend((running.len()..most.max(1)).map_while(|_| waiting.pop_front()));
-            running.retain_mut(|(place, task)| match task.as_mut().poll(context) {
-                Poll::Pending => true,
-                Poll::Ready(outcome) => {
-                    done.insert(*place, outcome);
-                    false
+            running.retain_mut(|(place, task): &mut (usize, Part<'f, T>)| {
+                match task.as_mut().poll(context) {
+                    Poll::Pending => true,
+                    Poll::Ready(outcome) => {
+                        done.insert(*place, outcome);
+                        false
+                    }
                 }
             });
             if running.is_empty() && waiting.is_empty() {

@@ -163,10 +163,9 @@ fn follow(
 impl Way {
     fn take(&mut self, plugin: &Plugin, ruling: Ruling, first_block_counts: bool) {
         match ruling {
-            Ruling::Continue => {}
             Ruling::Replace(replacement) => self.passage.payload = replacement,
             Ruling::Block(says) if self.blocked.is_none() || first_block_counts => self.blocked = Some(says),
-            Ruling::Block(_) => {}
+            Ruling::Continue | Ruling::Block(_) => {}
             Ruling::Allow => self.passage.allowed = Some((true, plugin.name.clone())),
             Ruling::Deny => self.passage.allowed = Some((false, plugin.name.clone())),
         }
@@ -179,7 +178,7 @@ async fn own(core: &Shared<'_>, owner: &Rc<Plugin>, way: &mut Way) -> Result<(),
     let spared = matches!(way.point, point::FRONTEND_EVENT | point::SESSION_LOAD);
     match ask(core, owner, way.point, &way.passage.payload, true).await {
         Ok(Ruling::Block(says)) if !hooks.owner_after_block || way.blocked.is_none() => {
-            way.blocked = Some(says)
+            way.blocked = Some(says);
         }
         Ok(Ruling::Replace(_)) if way.point == point::PERMISSION_DECISION && !hooks.permission_replaces => {}
         Ok(ruling) => way.take(owner, ruling, true),
@@ -219,10 +218,9 @@ async fn ask(
         "block" => {
             let says = text(&ruling, "reason");
             let says = core.masked(core.manners.redacts.reasons, says);
-            let says = match hooks.tells_block_reasons && !says.is_empty() {
-                true => format!("plugin {name} blocked {point}: {says}"),
-                false => format!("plugin {name} blocked {point}"),
-            };
+            let told = hooks.tells_block_reasons && !says.is_empty();
+            let why = if told { format!(": {says}") } else { String::new() };
+            let says = format!("plugin {name} blocked {point}{why}");
             Ok(Ruling::Block(says))
         }
         "replace" => {
@@ -267,9 +265,9 @@ async fn intercept(
     core.on(link, |it| it.last_seq = seq);
     let deadline = core.now.get() + millis * 1_000;
     let answer = core.call(link, contract::INTERCEPT, &params, Some(deadline)).await;
-    let result = answer.map_err(|failure| match failure.elapsed {
-        true => Failure { elapsed: true, ..Failure::of(reason::INTERCEPT_TIMEOUT, failure.text) },
-        false => failure,
+    let result = answer.map_err(|failure| {
+        let reason = failure.elapsed.then(|| reason::INTERCEPT_TIMEOUT.to_owned());
+        Failure { reason: reason.or(failure.reason), ..failure }
     })?;
     core.decoded(contract::INTERCEPT, &result)
 }

@@ -1,0 +1,8 @@
+//! The reference host on a stage in memory, with guests that do what a test wants: what it writes, what it makes of what
+//! it reads, and what the user is told. The clock is virtual.
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod chain;
+mod handshake;
+mod stage;
+mod turns;
