@@ -2,7 +2,13 @@
 //! it reads, and what the user is told. The clock is virtual.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+mod admission;
 mod chain;
+mod content;
+mod ends;
+mod frames;
 mod handshake;
 mod stage;
+mod streams;
 mod turns;
+mod ui;

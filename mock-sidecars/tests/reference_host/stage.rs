@@ -2,9 +2,7 @@
 //!
 //! Every frame that the host writes to a guest is held to the contract here.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 use serde_json::{Value, json};
 use sidecert_mocks::reasonix::host::{Manners, ReferenceHost};
@@ -224,6 +222,8 @@ struct Seat<'c> {
     plugin: String,
     player: Player<'c>,
     unread: Vec<u8>,
+    /// What it has not read because nobody reads.
+    held: Vec<Vec<u8>>,
     /// The methods of its requests, by id as text.
     asked: BTreeMap<String, String>,
     ids: BTreeSet<String>,
@@ -279,7 +279,7 @@ pub(crate) struct Stage<'c> {
     pub(crate) killed: Vec<LinkId>,
     pub(crate) exited: Option<u8>,
     /// Whether guests read.
-    pub(crate) reading: Rc<Cell<bool>>,
+    reading: bool,
     /// Whether what the host writes is held to the contract.
     pub(crate) checks: bool,
 }
@@ -300,7 +300,7 @@ impl<'c> Stage<'c> {
             launched: Vec::new(),
             killed: Vec::new(),
             exited: None,
-            reading: Rc::new(Cell::new(true)),
+            reading: true,
             checks: true,
         };
         stage.shim(&json!({"shim": 1, "suite": "reasonix", "folder": "/host"}));
@@ -369,12 +369,22 @@ impl<'c> Stage<'c> {
     /// Lets this much time pass.
     pub(crate) fn wait(&mut self, millis: u64) {
         let until = self.now + millis * MILLI;
-        self.run(|stage| stage.now >= until);
+        while self.step(until) {}
+        self.now = until;
     }
 
     /// Lets a guest do something of itself.
     pub(crate) fn act(&mut self, link: LinkId, act: Act) {
         self.send(LATENCY, link, Parcel::Act(act));
+    }
+
+    /// Lets guests read, or not.
+    pub(crate) fn reads(&mut self, reading: bool) {
+        self.reading = reading;
+        let held = self.seats.iter_mut().map(|(link, seat)| (*link, std::mem::take(&mut seat.held)));
+        for (link, parcels) in held.collect::<Vec<_>>() {
+            parcels.into_iter().for_each(|bytes| self.send(0, link, Parcel::ToGuest(bytes)));
+        }
     }
 
     /// The link of the latest process of a plugin.
@@ -426,31 +436,31 @@ impl<'c> Stage<'c> {
     /// Runs until that holds.
     pub(crate) fn run(&mut self, until: impl Fn(&Self) -> bool) {
         while !until(self) {
-            assert!(self.now < TIME_MOST, "nothing comes of it: {:?}", self.lines.last());
-            let next =
-                self.parcels.iter().enumerate().min_by_key(|(_, it)| (it.0, it.1)).map(|(at, it)| (at, it.0));
-            let machines = self.seats.values().filter_map(|seat| match &seat.player {
-                Player::Machine(machine) if seat.alive => machine.deadline(),
-                _ => None,
-            });
-            let deadline = self.host.deadline().into_iter().chain(machines).min();
-            match (next, deadline) {
-                (Some((at, when)), deadline) if deadline.is_none_or(|deadline| when <= deadline) => {
-                    self.now = self.now.max(when);
-                    let (_, _, link, parcel) = self.parcels.remove(at);
-                    self.deliver(link, parcel);
-                }
-                (_, Some(deadline)) => {
-                    self.now = self.now.max(deadline);
-                    self.tick();
-                }
-                _ => {
-                    // Nothing happens any more but that time passes.
-                    self.now += 1_000 * MILLI;
-                }
-            }
-            self.drain();
+            assert!(self.step(TIME_MOST), "nothing comes of it: {:?}", self.lines.last());
         }
+    }
+
+    /// Lets the next thing happen, if it happens until then.
+    fn step(&mut self, until: Micros) -> bool {
+        let next = self.parcels.iter().enumerate().min_by_key(|(_, it)| (it.0, it.1));
+        let next = next.map(|(at, it)| (at, it.0));
+        let machines = self.seats.values().filter_map(|seat| match &seat.player {
+            Player::Machine(machine) if seat.alive => machine.deadline(),
+            _ => None,
+        });
+        let deadline = self.host.deadline().into_iter().chain(machines).min();
+        let when = deadline.into_iter().chain(next.map(|(_, when)| when)).min();
+        let Some(when) = when.filter(|when| *when <= until) else { return false };
+        self.now = self.now.max(when);
+        match next {
+            Some((at, due)) if due == when => {
+                let (_, _, link, parcel) = self.parcels.remove(at);
+                self.deliver(link, parcel);
+            }
+            _ => self.tick(),
+        }
+        self.drain();
+        true
     }
 
     fn tick(&mut self) {
@@ -500,7 +510,10 @@ impl<'c> Stage<'c> {
             Player::None(why) => return self.host.handle(link, Input::NotLaunched(why), self.now),
         };
         let (asked, ids) = (BTreeMap::new(), BTreeSet::new());
-        self.seats.insert(link, Seat { plugin: name, player, unread: Vec::new(), asked, ids, alive: true });
+        self.seats.insert(
+            link,
+            Seat { plugin: name, player, unread: Vec::new(), held: Vec::new(), asked, ids, alive: true },
+        );
         first.into_iter().for_each(|act| self.act(link, act));
         self.drain_machine(link);
     }
@@ -508,9 +521,7 @@ impl<'c> Stage<'c> {
     fn deliver(&mut self, link: LinkId, parcel: Parcel) {
         let Some(seat) = self.seats.get_mut(&link).filter(|seat| seat.alive) else { return };
         match parcel {
-            Parcel::ToGuest(bytes) if !self.reading.get() => {
-                self.send(100 * MILLI, link, Parcel::ToGuest(bytes));
-            }
+            Parcel::ToGuest(bytes) if !self.reading => seat.held.push(bytes),
             Parcel::ToGuest(bytes) => {
                 seat.unread.extend(&bytes);
                 self.host.handle(link, Input::Wrote(bytes.len()), self.now);
@@ -571,7 +582,11 @@ impl<'c> Stage<'c> {
             };
             self.written.push(Written { link, plugin, frame, at: self.now });
             for act in acts {
-                self.done(link, act);
+                match act {
+                    // Not before what was said on the way to it arrives.
+                    Act::Exit(_) | Act::CloseOutput => self.act(link, act),
+                    act => self.done(link, act),
+                }
             }
         }
         if let Some(Seat { player: Player::Machine(machine), .. }) = self.seats.get_mut(&link) {

@@ -128,6 +128,7 @@ impl<'c> Core<'c> {
     }
 
     pub(super) fn act(&self, action: Action) {
+        self.stirred.set(true);
         self.actions.borrow_mut().push_back(action);
     }
 
@@ -190,12 +191,12 @@ impl<'c> Core<'c> {
         .await
     }
 
-    /// Lets whatever else can go on do so first.
+    /// Lets whatever else can go on do so first, and what that begins as well.
     pub(super) async fn breath(&self) {
-        let mut breathed = false;
+        let mut rounds = 0..2;
         poll_fn(|_| {
             self.stirred.set(true);
-            if std::mem::replace(&mut breathed, true) { Poll::Ready(()) } else { Poll::Pending }
+            if rounds.next().is_some() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
     }
@@ -205,9 +206,14 @@ impl<'c> Core<'c> {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             self.wake.set(None);
-            self.stirred.set(false);
-            tasks.append(&mut self.spawned.borrow_mut());
+            let begun = std::mem::take(&mut *self.spawned.borrow_mut());
+            self.stirred.set(!begun.is_empty());
+            tasks.extend(begun);
+            let before = tasks.len();
             tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());
+            if tasks.len() < before {
+                self.stirred.set(true);
+            }
             if !self.stirred.get() {
                 return;
             }

@@ -250,6 +250,7 @@ async fn begin(core: &Shared<'_>, ask: &Value) -> Outcome {
 async fn stop(core: &Shared<'_>) -> Outcome {
     core.session(|session| session.cancelled = session.turning);
     core.until_so(None, |core| core.session(|it| it.moving || it.turning) != Some(true)).await;
+    core.breath().await;
     core.session(|session| session.moving = true);
     let ended = turn::session_point(core, point::SESSION_END).await;
     start::shut_all_down(core).await;
