@@ -281,17 +281,18 @@ fn told(stage: &Stage<'_>) -> String {
     messages.last().unwrap()["content"].as_str().unwrap().to_owned()
 }
 
+const ALLOW: &[(&str, &str)] = &[("permission.decision", r#"{"decision":"allow"}"#)];
+const DENY: &[(&str, &str)] = &[("permission.decision", r#"{"decision":"deny"}"#)];
+const REPLACE: &[(&str, &str)] = &[(
+    "permission.decision",
+    r#"{"decision":"replace","replacement":{"name":"write_file","hostDecision":"allow"}}"#,
+)];
+
 #[test]
 fn permissions() {
     let at = |points: &[&str]| intercepting(points);
     let owner = || json!({"replaces": ["permission"], "capabilities": ["strategies"]});
     let ruling = at(&["permission.decision"]);
-    const ALLOW: &[(&str, &str)] = &[("permission.decision", r#"{"decision":"allow"}"#)];
-    const DENY: &[(&str, &str)] = &[("permission.decision", r#"{"decision":"deny"}"#)];
-    const REPLACE: &[(&str, &str)] = &[(
-        "permission.decision",
-        r#"{"decision":"replace","replacement":{"name":"write_file","hostDecision":"allow"}}"#,
-    )];
     for (tool, permission, block, rulings, expected) in [
         ("write_file", "deny", at(&[]), &[] as &[_], "the host denies the tool write_file"),
         ("write_file", "allow", at(&[]), &[], "0 bytes were written"),
@@ -309,21 +310,21 @@ fn permissions() {
     }
 }
 
+const OTHER: &[(&str, &str)] =
+    &[("tool.before", r#"{"decision":"replace","replacement":{"name":"ls","arguments":"{}"}}"#)];
+const UNKNOWN: &[(&str, &str)] =
+    &[("tool.before", r#"{"decision":"replace","replacement":{"name":"rm","arguments":"{}"}}"#)];
+const EMPTY: &[(&str, &str)] = &[("tool.before", r#"{"decision":"replace","replacement":{"name":"ls"}}"#)];
+const BLOCK: &[(&str, &str)] = &[("tool.before", r#"{"decision":"block","reason":"no"}"#)];
+const BROKEN: &[(&str, &str)] = &[("tool.before", r#"{"decision":"allow"}"#)];
+const AFTER: &[(&str, &str)] =
+    &[("tool.after", r#"{"decision":"replace","replacement":{"name":"read_file","result":"other"}}"#)];
+
 #[test]
 fn tools_that_are_changed_blocked_or_owned() {
     let owner = json!({"replaces": ["tool:read_file"], "capabilities": ["strategies"]});
     let mut required = intercepting(&["tool.before"]);
     required["required"] = true.into();
-    const OTHER: &[(&str, &str)] =
-        &[("tool.before", r#"{"decision":"replace","replacement":{"name":"ls","arguments":"{}"}}"#)];
-    const UNKNOWN: &[(&str, &str)] =
-        &[("tool.before", r#"{"decision":"replace","replacement":{"name":"rm","arguments":"{}"}}"#)];
-    const EMPTY: &[(&str, &str)] =
-        &[("tool.before", r#"{"decision":"replace","replacement":{"name":"ls"}}"#)];
-    const BLOCK: &[(&str, &str)] = &[("tool.before", r#"{"decision":"block","reason":"no"}"#)];
-    const BROKEN: &[(&str, &str)] = &[("tool.before", r#"{"decision":"allow"}"#)];
-    const AFTER: &[(&str, &str)] =
-        &[("tool.after", r#"{"decision":"replace","replacement":{"name":"read_file","result":"other"}}"#)];
     for (block, rulings, expected) in [
         (intercepting(&["tool.before"]), OTHER, "README.md"),
         (intercepting(&["tool.before"]), UNKNOWN, "there is no tool rm"),

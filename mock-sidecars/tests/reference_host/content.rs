@@ -151,6 +151,9 @@ fn a_frame_that_would_be_too_long_fails_its_call_alone() {
     assert_eq!(stage.turn("short")["text"], "Hello");
 }
 
+/// What is done to a ruling that is right.
+type Change = fn(&mut Value);
+
 #[test]
 fn a_replacement_may_name_what_the_host_keeps_for_that_guest() {
     let right = |descriptor: &Value| {
@@ -158,7 +161,6 @@ fn a_replacement_may_name_what_the_host_keeps_for_that_guest() {
         descriptor["jsonPointer"] = "/replacement".into();
         descriptor
     };
-    type Change = fn(&mut Value);
     let cases: &[(Change, Option<&str>)] = &[
         (|_| {}, None),
         (|it| it["externalized"][0]["jsonPointer"] = "/payload".into(), Some("protocol_error")),

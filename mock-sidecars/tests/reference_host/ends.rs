@@ -136,7 +136,9 @@ fn a_crash_fails_all_that_waits_and_all_that_comes() {
         let models = stage.ask(json!({"do": "models"}));
         stage.wait(100);
         let link = stage.link("one");
-        die().into_iter().for_each(|act| stage.act(link, act));
+        for act in die() {
+            stage.act(link, act);
+        }
         let before = stage.now;
         let reason = if place == 2 { "frame_too_large" } else { "provider_interrupted" };
         assert_eq!(stage.outcome(action)["reason"], reason, "{place}");

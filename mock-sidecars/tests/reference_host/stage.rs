@@ -109,13 +109,6 @@ impl Puppet {
         })
     }
 
-    /// Does this about whatever is no request or notification.
-    #[must_use]
-    pub(crate) fn hears(mut self, mut does: impl FnMut(&Value) -> Option<Vec<Act>> + 'static) -> Self {
-        self.rules.push(Box::new(move |frame| frame["method"].is_null().then(|| does(frame)).flatten()));
-        self
-    }
-
     /// Answers `initialize` so.
     #[must_use]
     pub(crate) fn greets(self, more: Value) -> Self {
@@ -242,7 +235,6 @@ enum Parcel {
 /// A frame that the host wrote to a plugin.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
-    pub(crate) link: LinkId,
     pub(crate) plugin: String,
     pub(crate) frame: Value,
     pub(crate) at: Micros,
@@ -383,7 +375,9 @@ impl<'c> Stage<'c> {
         self.reading = reading;
         let held = self.seats.iter_mut().map(|(link, seat)| (*link, std::mem::take(&mut seat.held)));
         for (link, parcels) in held.collect::<Vec<_>>() {
-            parcels.into_iter().for_each(|bytes| self.send(0, link, Parcel::ToGuest(bytes)));
+            for bytes in parcels {
+                self.send(0, link, Parcel::ToGuest(bytes));
+            }
         }
     }
 
@@ -514,7 +508,9 @@ impl<'c> Stage<'c> {
             link,
             Seat { plugin: name, player, unread: Vec::new(), held: Vec::new(), asked, ids, alive: true },
         );
-        first.into_iter().for_each(|act| self.act(link, act));
+        for act in first {
+            self.act(link, act);
+        }
         self.drain_machine(link);
     }
 
@@ -580,7 +576,7 @@ impl<'c> Stage<'c> {
                 Player::Puppet(puppet) => puppet.hear(&frame),
                 _ => Vec::new(),
             };
-            self.written.push(Written { link, plugin, frame, at: self.now });
+            self.written.push(Written { plugin, frame, at: self.now });
             for act in acts {
                 match act {
                     // Not before what was said on the way to it arrives.
@@ -681,7 +677,7 @@ pub(crate) fn intercepting(points: &[&str]) -> Value {
 }
 
 /// A plugin named `model` with one model that says `text`, and its runtime block.
-pub(crate) fn with_model<'c>(stage: &mut Stage<'c>, text: &'static str) -> (&'static str, Value) {
+pub(crate) fn with_model(stage: &mut Stage<'_>, text: &'static str) -> (&'static str, Value) {
     stage.casts("model", move || Puppet::new().with_models(&["plugin/model/p/m"]).answering(text));
     ("model", json!({"capabilities": ["providers"]}))
 }

@@ -21,7 +21,7 @@ fn streamed(manners: Manners, does: fn(&Value) -> Vec<Act>) -> (Stage<'static>, 
     (stage, outcome)
 }
 
-fn ended(open: &Value, more: Value) -> Act {
+fn ended(open: &Value, more: &Value) -> Act {
     let mut params = json!({"streamId": open["params"]["streamId"], "lastSeq": 0});
     for (name, value) in more.as_object().unwrap() {
         params[name] = value.clone();
@@ -72,11 +72,11 @@ fn each_way_of_a_stream() {
         ),
         (|it| vec![words(it, 1, "a"), end(it, 3), end(it, 2)], "a", Some((INTERRUPTED, "ended twice"))),
         (
-            |it| vec![words(it, 1, "a"), ended(it, json!({"lastSeq": 1, "error": "no, token=abcdef"}))],
+            |it| vec![words(it, 1, "a"), ended(it, &json!({"lastSeq": 1, "error": "no, token=abcdef"}))],
             "a",
             Some(("provider_failed", "no, token=****")),
         ),
-        (|it| vec![ended(it, json!({"interrupted": true}))], "", Some((INTERRUPTED, "broke off"))),
+        (|it| vec![ended(it, &json!({"interrupted": true}))], "", Some((INTERRUPTED, "broke off"))),
         (
             |it| {
                 let error = json!({"code": "provider_failed", "message": "sk-abcdefghijkl1234"});

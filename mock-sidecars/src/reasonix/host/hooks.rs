@@ -13,6 +13,7 @@ use super::content;
 use super::core::{Failure, Shared, text, together};
 use super::manifest::{Plugin, Runtime};
 use super::manners::Check;
+use super::session::sparse;
 
 /// What became of a payload that nobody objected to.
 #[derive(Clone, Debug)]
@@ -227,6 +228,9 @@ async fn ask(
             let Some(replacement) = replaced else { return Err(violated("there is no replacement")) };
             match replacement_fault(core, point, payload, &replacement) {
                 Some(says) => Err(violated(&core.masked(core.manners.redacts.errors, &says))),
+                None if hooks.replacements == Check::Weak => {
+                    Ok(Ruling::Replace(without_nothing(replacement)))
+                }
                 None => Ok(Ruling::Replace(replacement)),
             }
         }
@@ -386,6 +390,16 @@ fn replacement_fault(
     (is_tool && !fits).then(|| "arguments are not the text of an object".to_owned())
 }
 
+/// A replacement whose messages have no members that say nothing: so they come out of the released implementation.
+fn without_nothing(mut replacement: Value) -> Value {
+    for pointer in ["/messages", "/request/messages"] {
+        for message in replacement.pointer_mut(pointer).and_then(Value::as_array_mut).into_iter().flatten() {
+            *message = sparse(message.take());
+        }
+    }
+    replacement
+}
+
 /// The contract without most of what it asks of messages and calls: which members there are, and of which type, stays.
 fn weakened(contract: &Contract) -> Option<Contract> {
     let mut document = contract.document().clone();
@@ -400,6 +414,12 @@ fn weakened(contract: &Contract) -> Option<Contract> {
             for rule in ["enum", "minimum", "minLength"] {
                 member.as_object_mut().and_then(|it| it.remove(rule));
             }
+        }
+        // The one text that may be null.
+        if name == "ProviderMessage"
+            && let Some(content) = definition["properties"]["content"].as_object_mut()
+        {
+            content.remove("type");
         }
     }
     Contract::read(document.to_string().as_bytes()).ok()
