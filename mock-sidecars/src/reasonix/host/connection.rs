@@ -218,7 +218,7 @@ impl Core<'_> {
         if let Some(failure) = lost {
             if !self.manners.ends.fails_fast {
                 // Nobody answers; only the time can end this.
-                let _elapsed = self.until::<()>(deadline, |_| None).await;
+                self.until_so(deadline, |_| false).await;
             }
             return Err(failure);
         }
@@ -377,9 +377,8 @@ async fn crashed(core: Shared<'_>, link: LinkId, text: String) {
 /// Waits until the process has ended, but not for ever.
 pub(super) async fn reaped(core: &Core<'_>, link: LinkId) {
     let deadline = core.now.get() + REAPED_WITHIN;
-    let gone = |core: &Core<'_>| core.on(link, |it| it.exited).unwrap_or(true).then_some(());
     // It may never be told; what is known by then is what there is.
-    let _elapsed = core.until(Some(deadline), gone).await;
+    core.until_so(Some(deadline), |core| core.on(link, |it| it.exited) != Some(false)).await;
 }
 
 /// Tells what is known of a plugin that failed.
@@ -399,7 +398,9 @@ pub(super) async fn watched(core: Shared<'_>, link: LinkId) {
             None | Some((true, _)) => Some(false),
             Some((false, Some(when))) if when <= core.now.get() => Some(true),
             Some((false, when)) => {
-                when.into_iter().for_each(|when| core.wake_at(when));
+                if let Some(when) = when {
+                    core.wake_at(when);
+                }
                 None
             }
         }

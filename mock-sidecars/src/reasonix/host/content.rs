@@ -63,14 +63,11 @@ pub(super) fn read(core: &Shared<'_>, link: LinkId, id: &str, params: Node<'_>) 
         offset -= offset % most.max(1);
     }
     let object = object(core, link, &member(params, "contentRef"));
-    match object.and_then(|object| object.page(offset, most)) {
-        Some(page) => grant(core, link, id, &page),
-        None => {
-            let name =
-                if manners.names_expired { reason::CONTENT_REF_EXPIRED } else { reason::INVALID_PARAMS };
-            refuse(core, link, id, &core.reasoned(name, "nothing is kept under this reference"));
-        }
+    if let Some(page) = object.and_then(|object| object.page(offset, most)) {
+        return grant(core, link, id, &page);
     }
+    let name = if manners.names_expired { reason::CONTENT_REF_EXPIRED } else { reason::INVALID_PARAMS };
+    refuse(core, link, id, &core.reasoned(name, "nothing is kept under this reference"));
 }
 
 /// The replacement that a ruling names by a reference of ours, if it names one.

@@ -128,6 +128,7 @@ impl<'c> Core<'c> {
     }
 
     pub(super) fn act(&self, action: Action) {
+        self.stirred.set(true);
         self.actions.borrow_mut().push_back(action);
     }
 
@@ -168,6 +169,11 @@ impl<'c> Core<'c> {
         .await
     }
 
+    /// Waits until `so` holds, at most until `deadline`. Whether it does then.
+    pub(super) async fn until_so(&self, deadline: Option<Micros>, mut so: impl FnMut(&Self) -> bool) -> bool {
+        self.until(deadline, |core| so(core).then_some(())).await.is_ok()
+    }
+
     /// Waits for `task`, or until `stop` says that nobody wants it any more: then it is dropped where it stands.
     pub(super) async fn unless<T>(
         &self,
@@ -185,12 +191,12 @@ impl<'c> Core<'c> {
         .await
     }
 
-    /// Lets whatever else can go on do so first.
+    /// Lets whatever else can go on do so first, and what that begins as well.
     pub(super) async fn breath(&self) {
-        let mut breathed = false;
+        let mut rounds = 0..2;
         poll_fn(|_| {
             self.stirred.set(true);
-            if std::mem::replace(&mut breathed, true) { Poll::Ready(()) } else { Poll::Pending }
+            if rounds.next().is_some() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
     }
@@ -200,9 +206,14 @@ impl<'c> Core<'c> {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             self.wake.set(None);
-            self.stirred.set(false);
-            tasks.append(&mut self.spawned.borrow_mut());
+            let begun = std::mem::take(&mut *self.spawned.borrow_mut());
+            self.stirred.set(!begun.is_empty());
+            tasks.extend(begun);
+            let before = tasks.len();
             tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());
+            if tasks.len() < before {
+                self.stirred.set(true);
+            }
             if !self.stirred.get() {
                 return;
             }
@@ -242,23 +253,25 @@ impl<'c> Core<'c> {
     }
 }
 
+/// One of several things that are waited for together.
+pub(super) type Part<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
+
 /// Waits for all of these, of which at most so many run at once. What they give is in their order.
-pub(super) async fn together<'f, T>(
-    most: usize,
-    tasks: Vec<Pin<Box<dyn Future<Output = T> + 'f>>>,
-) -> Vec<T> {
+pub(super) async fn together<'f, T>(most: usize, tasks: Vec<Part<'f, T>>) -> Vec<T> {
     let mut waiting: VecDeque<_> = tasks.into_iter().enumerate().collect();
-    let mut running: Vec<(usize, Pin<Box<dyn Future<Output = T> + 'f>>)> = Vec::new();
+    let mut running = Vec::new();
     let mut done: BTreeMap<usize, T> = BTreeMap::new();
     poll_fn(move |context| {
         loop {
             let before = done.len();
             running.extend((running.len()..most.max(1)).map_while(|_| waiting.pop_front()));
-            running.retain_mut(|(place, task)| match task.as_mut().poll(context) {
-                Poll::Pending => true,
-                Poll::Ready(outcome) => {
-                    done.insert(*place, outcome);
-                    false
+            running.retain_mut(|(place, task): &mut (usize, Part<'f, T>)| {
+                match task.as_mut().poll(context) {
+                    Poll::Pending => true,
+                    Poll::Ready(outcome) => {
+                        done.insert(*place, outcome);
+                        false
+                    }
                 }
             });
             if running.is_empty() && waiting.is_empty() {

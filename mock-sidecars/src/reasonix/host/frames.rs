@@ -19,7 +19,7 @@ const DEPTH_MAX: u32 = 10_000;
 const BUSY: i64 = -32_099;
 
 /// Takes in what happened to a guest.
-pub(super) fn happened(core: &Shared<'_>, link: LinkId, input: Input<'_>) {
+pub(super) fn happened(core: &Shared<'_>, link: LinkId, input: &Input<'_>) {
     let now = core.now.get();
     let redacts = &core.manners.redacts;
     match input {
@@ -32,7 +32,7 @@ pub(super) fn happened(core: &Shared<'_>, link: LinkId, input: Input<'_>) {
             core.on(link, |it| it.ended = true);
             ended(core, link, "it closed its output");
         }
-        Input::Wrote(bytes) => drop(core.on(link, |it| it.wrote(bytes, now))),
+        Input::Wrote(bytes) => drop(core.on(link, |it| it.wrote(*bytes, now))),
         Input::Broken => ended(core, link, "it closed its input"),
         Input::Stderr(bytes) => {
             core.on(link, |it| it.complained(bytes, redacts.tail_bytes, redacts.keeps_end));

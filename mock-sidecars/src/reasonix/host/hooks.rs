@@ -13,6 +13,7 @@ use super::content;
 use super::core::{Failure, Shared, text, together};
 use super::manifest::{Plugin, Runtime};
 use super::manners::Check;
+use super::session::sparse;
 
 /// What became of a payload that nobody objected to.
 #[derive(Clone, Debug)]
@@ -163,10 +164,9 @@ fn follow(
 impl Way {
     fn take(&mut self, plugin: &Plugin, ruling: Ruling, first_block_counts: bool) {
         match ruling {
-            Ruling::Continue => {}
             Ruling::Replace(replacement) => self.passage.payload = replacement,
             Ruling::Block(says) if self.blocked.is_none() || first_block_counts => self.blocked = Some(says),
-            Ruling::Block(_) => {}
+            Ruling::Continue | Ruling::Block(_) => {}
             Ruling::Allow => self.passage.allowed = Some((true, plugin.name.clone())),
             Ruling::Deny => self.passage.allowed = Some((false, plugin.name.clone())),
         }
@@ -179,7 +179,7 @@ async fn own(core: &Shared<'_>, owner: &Rc<Plugin>, way: &mut Way) -> Result<(),
     let spared = matches!(way.point, point::FRONTEND_EVENT | point::SESSION_LOAD);
     match ask(core, owner, way.point, &way.passage.payload, true).await {
         Ok(Ruling::Block(says)) if !hooks.owner_after_block || way.blocked.is_none() => {
-            way.blocked = Some(says)
+            way.blocked = Some(says);
         }
         Ok(Ruling::Replace(_)) if way.point == point::PERMISSION_DECISION && !hooks.permission_replaces => {}
         Ok(ruling) => way.take(owner, ruling, true),
@@ -219,16 +219,18 @@ async fn ask(
         "block" => {
             let says = text(&ruling, "reason");
             let says = core.masked(core.manners.redacts.reasons, says);
-            let says = match hooks.tells_block_reasons && !says.is_empty() {
-                true => format!("plugin {name} blocked {point}: {says}"),
-                false => format!("plugin {name} blocked {point}"),
-            };
+            let told = hooks.tells_block_reasons && !says.is_empty();
+            let why = if told { format!(": {says}") } else { String::new() };
+            let says = format!("plugin {name} blocked {point}{why}");
             Ok(Ruling::Block(says))
         }
         "replace" => {
             let Some(replacement) = replaced else { return Err(violated("there is no replacement")) };
             match replacement_fault(core, point, payload, &replacement) {
                 Some(says) => Err(violated(&core.masked(core.manners.redacts.errors, &says))),
+                None if hooks.replacements == Check::Weak => {
+                    Ok(Ruling::Replace(without_nothing(replacement)))
+                }
                 None => Ok(Ruling::Replace(replacement)),
             }
         }
@@ -267,9 +269,9 @@ async fn intercept(
     core.on(link, |it| it.last_seq = seq);
     let deadline = core.now.get() + millis * 1_000;
     let answer = core.call(link, contract::INTERCEPT, &params, Some(deadline)).await;
-    let result = answer.map_err(|failure| match failure.elapsed {
-        true => Failure { elapsed: true, ..Failure::of(reason::INTERCEPT_TIMEOUT, failure.text) },
-        false => failure,
+    let result = answer.map_err(|failure| {
+        let reason = failure.elapsed.then(|| reason::INTERCEPT_TIMEOUT.to_owned());
+        Failure { reason: reason.or(failure.reason), ..failure }
     })?;
     core.decoded(contract::INTERCEPT, &result)
 }
@@ -388,6 +390,16 @@ fn replacement_fault(
     (is_tool && !fits).then(|| "arguments are not the text of an object".to_owned())
 }
 
+/// A replacement whose messages have no members that say nothing: so they come out of the released implementation.
+fn without_nothing(mut replacement: Value) -> Value {
+    for pointer in ["/messages", "/request/messages"] {
+        for message in replacement.pointer_mut(pointer).and_then(Value::as_array_mut).into_iter().flatten() {
+            *message = sparse(message.take());
+        }
+    }
+    replacement
+}
+
 /// The contract without most of what it asks of messages and calls: which members there are, and of which type, stays.
 fn weakened(contract: &Contract) -> Option<Contract> {
     let mut document = contract.document().clone();
@@ -402,6 +414,12 @@ fn weakened(contract: &Contract) -> Option<Contract> {
             for rule in ["enum", "minimum", "minLength"] {
                 member.as_object_mut().and_then(|it| it.remove(rule));
             }
+        }
+        // The one text that may be null.
+        if name == "ProviderMessage"
+            && let Some(content) = definition["properties"]["content"].as_object_mut()
+        {
+            content.remove("type");
         }
     }
     Contract::read(document.to_string().as_bytes()).ok()

@@ -195,17 +195,21 @@ fn runtime_fault(contract: &Contract, block: &Map<String, Value>) -> Option<Stri
     if block.get("timeoutMillis").is_some_and(|it| !it.is_u64()) {
         return says("timeoutMillis", "is no integer from 0 on");
     }
-    let known: [(&str, &dyn Fn(&str) -> bool); 3] = [
-        ("intercepts", &|it| contract.events.iter().any(|event| event == it)),
-        ("replaces", &is_slot),
-        ("capabilities", &|it| CAPABILITIES.contains(&it)),
-    ];
-    for (name, is_known) in known {
+    let is_known = |list: &str, it: &str| match list {
+        "intercepts" => contract.events.iter().any(|event| event == it),
+        "replaces" => is_slot(it),
+        _ => CAPABILITIES.contains(&it),
+    };
+    for name in ["intercepts", "replaces", "capabilities"] {
         let Some(list) = block.get(name) else { continue };
         if !list.is_array() {
             return says(name, "is no list");
         }
-        let odd = list.as_array().into_iter().flatten().find(|it| !it.as_str().is_some_and(is_known));
+        let odd = list
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|it| !it.as_str().is_some_and(|it| is_known(name, it)));
         if let Some(odd) = odd {
             return says(name, &format!("has {odd}, which is none"));
         }
@@ -286,9 +290,8 @@ pub(super) fn launch(plugin: &Plugin, root: &str, manners: &Plugins) -> Result<L
     } else {
         identity.into_iter().chain(runtime.env).collect()
     };
-    let args = match manners.keeps_args {
-        true => runtime.args,
-        false => runtime.args.iter().flat_map(|it| it.split_whitespace()).map(str::to_owned).collect(),
-    };
+    let split =
+        |args: &[String]| args.iter().flat_map(|it| it.split_whitespace()).map(str::to_owned).collect();
+    let args = if manners.keeps_args { runtime.args } else { split(&runtime.args) };
     Ok(Launch { command, args, env })
 }

@@ -76,7 +76,7 @@ impl Machine for ReferenceHost<'_> {
             }
             (0, Input::Eof | Input::Interrupted | Input::Broken) => shim::over(&self.core),
             (0, _) => {}
-            (link, input) => frames::happened(&self.core, link, input),
+            (link, input) => frames::happened(&self.core, link, &input),
         }
         self.core.settle(&mut self.tasks);
     }

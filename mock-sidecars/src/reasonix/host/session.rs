@@ -12,6 +12,7 @@ use super::manifest::Plugin;
 
 /// A session.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "what goes on in it: each can be so by itself")]
 pub(super) struct Session {
     pub(super) id: String,
     pub(super) generation: u64,

@@ -68,7 +68,7 @@ pub(super) fn heard(core: &Shared<'_>, line: &[u8]) {
     let Ok(said) = serde_json::from_slice::<Value>(line) else { return };
     if said["shim"].as_u64() == Some(SHIM) {
         core.with(|state| {
-            state.folder = text(&said, "folder").to_owned();
+            text(&said, "folder").clone_into(&mut state.folder);
             state.greeted = true;
         });
         let name = "sidecert-reference-host";
@@ -154,9 +154,10 @@ async fn asked(core: &Shared<'_>, ask: &Value) -> Outcome {
         "answer" => {
             let cancelled = ask["cancelled"].as_bool() == Some(true);
             let values = Some(&ask["values"]).filter(|_| !cancelled);
-            match ui::answered(core, text(ask, "prompt"), values) {
-                true => done(),
-                false => Outcome::Refused("there is no such prompt".to_owned()),
+            if ui::answered(core, text(ask, "prompt"), values) {
+                done()
+            } else {
+                Outcome::Refused("there is no such prompt".to_owned())
             }
         }
         "models" => {
@@ -248,8 +249,8 @@ async fn begin(core: &Shared<'_>, ask: &Value) -> Outcome {
 /// Ends the session, whatever is going on in it.
 async fn stop(core: &Shared<'_>) -> Outcome {
     core.session(|session| session.cancelled = session.turning);
-    let idle = |core: &Core<'_>| busy(core).is_none_or(|says| says == "no session runs").then_some(());
-    drop(core.until(None, idle).await);
+    core.until_so(None, |core| core.session(|it| it.moving || it.turning) != Some(true)).await;
+    core.breath().await;
     core.session(|session| session.moving = true);
     let ended = turn::session_point(core, point::SESSION_END).await;
     start::shut_all_down(core).await;

@@ -324,8 +324,7 @@ async fn shut_down(core: &Shared<'_>, link: LinkId) {
             core.act(Action::Close { link });
         }
         let deadline = core.now.get() + ends.grace;
-        let exited = |core: &Core<'_>| core.on(link, |it| it.exited).unwrap_or(true).then_some(());
-        let gone = core.until(Some(deadline), exited).await.is_ok();
+        let gone = core.until_so(Some(deadline), |core| core.on(link, |it| it.exited) != Some(false)).await;
         if !gone && ends.kills {
             core.act(Action::Kill { link });
             reaped(core, link).await;

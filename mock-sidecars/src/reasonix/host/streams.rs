@@ -153,12 +153,8 @@ impl Stream {
             }
             let last =
                 self.end.as_ref().map_or(self.waiting.keys().next_back().copied(), |end| Some(end.last));
-            let text = match manners.names_gap {
-                true => {
-                    format!("interrupted: chunk {} of {} is missing", self.next, last.unwrap_or(self.next))
-                }
-                false => "interrupted".to_owned(),
-            };
+            let gap = format!(": chunk {} of {} is missing", self.next, last.unwrap_or(self.next));
+            let text = format!("interrupted{}", if manners.names_gap { &gap } else { "" });
             return Ok(Taken::Over(interrupted(text)));
         }
         if stalls_at <= now {

@@ -74,7 +74,7 @@ pub(super) async fn begun(core: &Shared<'_>) -> Result<(), Stop> {
     let workspace = core.session(|session| session.workspace.clone()).unwrap_or_default();
     let payload = json!({"prompt": PROMPT, "workspaceRoot": workspace});
     let passage = pass(core, point::SYSTEM_PROMPT_BUILD, payload, None).await?;
-    core.session(|session| session.prompt = text(&passage.payload, "prompt").to_owned());
+    core.session(|session| text(&passage.payload, "prompt").clone_into(&mut session.prompt));
     session_point(core, point::SESSION_START).await
 }
 
@@ -103,14 +103,13 @@ pub(super) async fn turn(core: &Shared<'_>, ask: &Value) -> Result<String, Stop>
     let name = model.name.as_deref().unwrap_or(&model.reference);
     let payload = json!({"model": name, "toolCount": TOOLS.len(), "sessionId": session});
     pass(core, point::AGENT_BEFORE_START, payload, None).await?;
-    let mut rounds = 0;
-    loop {
-        rounds += 1;
-        if rounds > ROUNDS_MOST {
-            return Err(Stop::Failed(Failure::new("the model asks for tools again and again")));
-        }
+    for rounds in 1.. {
         let calls = round(core, &model, ask["effort"].as_str()).await?;
         if calls.is_empty() {
+            break;
+        }
+        if rounds == ROUNDS_MOST {
+            core.tell("notice", "the model asks for tools again and again: it is not asked any more", None);
             break;
         }
         for call in &calls {
@@ -141,7 +140,7 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
         show(core, &said.text).await?;
         return Err(Stop::Failed(failure));
     }
-    let response = pass(core, point::PROVIDER_RESPONSE, response(said), None).await?.payload;
+    let response = pass(core, point::PROVIDER_RESPONSE, response(&said), None).await?.payload;
     let calls = response["calls"].as_array().cloned().unwrap_or_default();
     let message = sparse(json!({
         "role": "assistant",
@@ -155,7 +154,7 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
     Ok(calls)
 }
 
-fn response(said: Said) -> Value {
+fn response(said: &Said) -> Value {
     sparse(json!({
         "text": said.text,
         "reasoning": said.reasoning,

@@ -77,7 +77,7 @@ pub(super) fn published(core: &Shared<'_>, link: LinkId, id: &str, params: Node<
     }
     let event = if kind == "status" { "extension_status" } else { "extension_surface" };
     let detail = json!({"plugin": plugin, "surface": surface, "kind": kind}).to_string();
-    drop(piece(core, json!({"kind": event, "text": says, "detail": detail}), shown));
+    piece(core, json!({"kind": event, "text": says, "detail": detail}), shown);
 }
 
 /// Asks the user, unless it is too late. The answer comes when the user gives one.
@@ -208,8 +208,7 @@ pub(super) fn piece(core: &Shared<'_>, payload: Value, shown: Value) -> u64 {
     });
     let core = Rc::clone(core);
     core.clone().spawn(async move {
-        let turn = |core: &Core<'_>| core.with(|state| state.shown + 1 == place).then_some(());
-        drop(core.until(None, turn).await);
+        core.until_so(None, |core| core.with(|state| state.shown + 1 == place)).await;
         let mut shown = shown;
         match hooks::pass(&core, point::FRONTEND_EVENT, sparse(payload), None).await {
             Ok(passage) => {
@@ -233,8 +232,7 @@ pub(super) fn piece(core: &Shared<'_>, payload: Value, shown: Value) -> u64 {
 
 /// Waits until a piece was shown, or nothing came of it.
 pub(super) async fn settled(core: &Shared<'_>, place: u64) -> Result<(), Failure> {
-    let done = |core: &Core<'_>| core.with(|state| state.shown >= place).then_some(());
-    drop(core.until(None, done).await);
+    core.until_so(None, |core| core.with(|state| state.shown >= place)).await;
     core.with(|state| state.unshown.remove(&place)).map_or(Ok(()), Err)
 }
 
