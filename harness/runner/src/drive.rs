@@ -230,13 +230,13 @@ impl Turns {
         let mut heard = self.links[id].listen(ask, now, &mut self.buffer);
         while let Some(news) = self.links[id].news() {
             heard = true;
-            let input = match &news {
-                News::Launched(launched) => Input::Launched(launched),
-                News::NotLaunched(why) => Input::NotLaunched(why),
-                News::Signal(signal) => Input::Signal(*signal),
-                News::Pong => Input::Pong,
+            let (input, spare) = match &news {
+                News::Launched(launched) => (Input::Launched(launched), Spare::Some),
+                News::NotLaunched(why) => (Input::NotLaunched(why), Spare::All),
+                News::Signal(signal) => (Input::Signal(*signal), Spare::Some),
+                News::Pong => (Input::Pong, Spare::Some),
             };
-            self.tell(machine, id, input, Spare::All);
+            self.tell(machine, id, input, spare);
         }
         let mut read = false;
         if let Some(n) = self.links[id].read_errors(ask, &mut self.buffer) {

@@ -27,6 +27,7 @@ const OUT_BYTES_MAX: usize = 8 << 20;
 pub(crate) struct Told {
     pub(crate) out: Vec<u8>,
     pub(crate) out_bytes: usize,
+    pub(crate) errors: Vec<u8>,
     pub(crate) error_bytes: usize,
     pub(crate) wrote: usize,
     pub(crate) left: Vec<Left>,
@@ -52,7 +53,7 @@ impl Told {
         complete.then(|| lines.iter().map(|line| line.parse().unwrap()).collect())
     }
 
-    fn note(&mut self, input: &Input<'_>) {
+    pub(crate) fn note(&mut self, input: &Input<'_>) {
         let kind = match input {
             Input::Bytes(bytes) => {
                 self.out_bytes += bytes.len();
@@ -69,6 +70,9 @@ impl Told {
             Input::Broken => "broken",
             Input::Stderr(bytes) => {
                 self.error_bytes += bytes.len();
+                if self.errors.len() < OUT_BYTES_MAX {
+                    self.errors.extend_from_slice(bytes);
+                }
                 "stderr"
             }
             Input::Exited(exited) => {
@@ -179,6 +183,11 @@ impl<F: FnMut(&[Told], LinkId, &Input<'_>) -> Vec<Action>> Cast<F> {
 
     pub(crate) fn first(mut self, actions: impl IntoIterator<Item = Action>) -> Self {
         self.todo.extend(actions);
+        self
+    }
+
+    pub(crate) fn due_in(mut self, duration: Duration) -> Self {
+        self.deadline = Some(Micros::try_from(duration.as_micros()).unwrap());
         self
     }
 
