@@ -130,9 +130,9 @@ fn a_standard_error_that_nobody_reads_holds_no_end_up() {
 
 #[test]
 fn it_is_no_word_for_people() {
-    let help = String::from_utf8(sidecert(&["--help"]).stdout).unwrap();
+    let help = String::from_utf8(sidecert(["--help"]).stdout).unwrap();
     assert!(help.contains("\n  tap ") && !help.contains("\n  probe"), "{help}");
-    let help = String::from_utf8(sidecert(&["probe", "--help"]).stdout).unwrap();
+    let help = String::from_utf8(sidecert(["probe", "--help"]).stdout).unwrap();
     assert!(help.contains("--as <NAME>") && help.contains("docs/probe.md"), "{help}");
-    assert_eq!(sidecert(&["probe"]).status.code(), Some(2));
+    assert_eq!(sidecert(["probe"]).status.code(), Some(2));
 }

@@ -35,6 +35,7 @@ pub(crate) const TESTS: &[Test] = &[
         "a_probe_does_what_it_is_told_and_tells_what_it_sees",
         a_probe_does_what_it_is_told_and_tells_what_it_sees,
     ),
+    ("a_pong_comes_after_what_was_written_before", a_pong_comes_after_what_was_written_before),
     ("a_probe_tells_what_it_found", a_probe_tells_what_it_found),
     ("an_end_comes_after_what_was_written_before", an_end_comes_after_what_was_written_before),
     ("a_probe_that_cannot_write_is_killed_at_once", a_probe_that_cannot_write_is_killed_at_once),
@@ -138,6 +139,39 @@ fn a_probe_does_what_it_is_told_and_tells_what_it_sees() {
     assert_eq!(told[1].order, ["launched", "bytes", "wrote", "pong", "signal", "eof", "exited"], "{steps:?}");
     assert_eq!((told[0].exited, told[1].exited), (Some(Exited::Code(3)), Some(Exited::Unknown)));
     assert_eq!((told[1].wrote, told[1].pongs, told[1].signals.as_slice()), (3, 1, &[15][..]));
+}
+
+fn a_pong_comes_after_what_was_written_before() {
+    const ROUNDS: usize = 300;
+    let mut rounds = 0;
+    let mut sent = 0;
+    let cast = Cast::new(|told, link, input| {
+        let next = match (link, input) {
+            (1, Input::Launched(_)) => true,
+            // All of it is in the pipe, or beyond.
+            (0, Input::Wrote(_)) if told[0].wrote == sent => return vec![tell(Order::Ping)],
+            (1, Input::Pong) => {
+                assert_eq!(told[1].out_bytes, sent, "round {rounds}");
+                true
+            }
+            _ => false,
+        };
+        if !next {
+            return Vec::new();
+        }
+        rounds += 1;
+        match rounds {
+            1..ROUNDS => {
+                let bytes = 1 + rounds * 97 % 20_000;
+                sent += bytes;
+                vec![write(vec![b'x'; bytes])]
+            }
+            ROUNDS => vec![CLOSE, tell(Order::CloseInput), tell(Order::Ping)],
+            _ => vec![tell(Order::Exit(0))],
+        }
+    });
+    let told = Stage::probe().play(cast);
+    assert_eq!((told[1].pongs, told[0].exited), (ROUNDS, Some(Exited::Code(0))));
 }
 
 fn a_probe_tells_what_it_found() {
