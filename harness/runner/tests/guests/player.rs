@@ -172,13 +172,15 @@ impl<F: FnMut(&Told, &Input<'_>) -> Vec<Action>> Machine for Player<F> {
 pub(crate) struct Cast<F> {
     pub(crate) told: Vec<Told>,
     pub(crate) deadline: Option<Micros>,
+    /// When it is due, from the first that is launched on.
+    due_after_launch: Option<Micros>,
     todo: VecDeque<Action>,
     react: F,
 }
 
 impl<F: FnMut(&[Told], LinkId, &Input<'_>) -> Vec<Action>> Cast<F> {
     pub(crate) fn new(react: F) -> Self {
-        Self { told: Vec::new(), deadline: None, todo: VecDeque::new(), react }
+        Self { told: Vec::new(), deadline: None, due_after_launch: None, todo: VecDeque::new(), react }
     }
 
     pub(crate) fn first(mut self, actions: impl IntoIterator<Item = Action>) -> Self {
@@ -188,6 +190,11 @@ impl<F: FnMut(&[Told], LinkId, &Input<'_>) -> Vec<Action>> Cast<F> {
 
     pub(crate) fn due_in(mut self, duration: Duration) -> Self {
         self.deadline = Some(Micros::try_from(duration.as_micros()).unwrap());
+        self
+    }
+
+    pub(crate) fn due_after_launch(mut self, duration: Duration) -> Self {
+        self.due_after_launch = Some(Micros::try_from(duration.as_micros()).unwrap());
         self
     }
 
@@ -204,6 +211,9 @@ impl<F: FnMut(&[Told], LinkId, &Input<'_>) -> Vec<Action>> Machine for Cast<F> {
     fn handle(&mut self, link: LinkId, input: Input<'_>, now: Micros) {
         if matches!(input, Input::Tick) {
             assert!(self.deadline.take().unwrap() <= now, "a tick before its deadline");
+        }
+        if matches!(input, Input::Launched(_)) {
+            self.deadline = self.deadline.or(self.due_after_launch.take().map(|due| now + due));
         }
         if link >= self.told.len() {
             self.told.resize_with(link + 1, Told::default);

@@ -10,7 +10,7 @@ use std::{
     net::TcpListener,
     os::unix::net::{UnixListener, UnixStream},
     process::ExitCode,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -339,7 +339,7 @@ fn not_reading_holds_a_host_up() {
         (1, Input::Eof) => vec![tell(Order::Exit(0))],
         _ => Vec::new(),
     });
-    let told = Stage::probe().play(cast.due_in(Duration::from_millis(300)));
+    let told = Stage::probe().play(cast.due_after_launch(Duration::from_millis(300)));
     let (wrote, read) = at_the_tick.unwrap();
     // What a pipe holds, what the probe has read ahead, and what it may be busy with.
     assert!(read > 0 && wrote <= read + PROBE_WINDOW_BYTES + (64 << 10), "{wrote} against {read}");
@@ -448,11 +448,13 @@ fn who_does_not_know_the_word_stays_outside() {
         stream
     };
     let mut outside: Vec<UnixStream> = said.iter().chain([&said[3]; 20]).map(connect).collect();
-    let mut sent_away = 0;
+    let began = Instant::now();
+    let (mut sent_away, mut is_late) = (0, false);
     let cast = Cast::new(|_, _, input| {
         if !matches!(input, Input::Tick) {
             return Vec::new();
         }
+        is_late = began.elapsed() > 2 * HELLO_WITHIN;
         for stream in &mut outside {
             match stream.read(&mut [0]) {
                 Ok(0) => sent_away += 1,
@@ -466,7 +468,7 @@ fn who_does_not_know_the_word_stays_outside() {
     let told = stage.play(cast.due_in(HELLO_WITHIN + Duration::from_millis(500)));
     assert_eq!((told.len(), told[0].exited), (1, Some(Exited::Code(0))));
     // Those that had to wait until a place was free have time left.
-    assert!((4..outside.len()).contains(&sent_away), "{sent_away}");
+    assert!(sent_away >= 4 && (is_late || sent_away < outside.len()), "{sent_away}");
     assert!(fs::metadata(path).is_err());
 }
 
