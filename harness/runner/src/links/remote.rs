@@ -233,7 +233,9 @@ impl Remote {
 
     /// Makes frames of all that may go now, and gives the socket as much as it takes.
     fn send(&mut self, ask: &mut Ask<'_, '_>) {
-        self.prepare();
+        if self.end.is_some() {
+            self.prepare();
+        }
         while let Some(end) = self.end.as_ref().filter(|_| !self.frames.is_empty()) {
             match end.write(ask, &self.frames) {
                 Some(Ok(n)) => self.frames.advance(n),
@@ -281,6 +283,12 @@ impl Link for Remote {
             return None;
         }
         self.news.pop_front().map(|(_, news)| news)
+    }
+
+    fn holds(&self) -> bool {
+        let input = self.reading && (!self.input.is_empty() || self.input_end == Told::NotYet);
+        let told = self.took == 0 && self.broken != Told::NotYet && self.exited != Told::NotYet;
+        input || !told || !self.news.is_empty()
     }
 
     fn read(&mut self, _ask: &mut Ask<'_, '_>, into: &mut [u8]) -> Option<usize> {

@@ -48,6 +48,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_host_that_is_killed_takes_its_probes_with_it", a_host_that_is_killed_takes_its_probes_with_it),
     ("one_name_may_come_twice", one_name_may_come_twice),
     ("the_end_of_a_probe_is_told_before_a_tick", the_end_of_a_probe_is_told_before_a_tick),
+    ("all_that_a_probe_said_is_told_before_a_tick", all_that_a_probe_said_is_told_before_a_tick),
+    ("a_probe_that_says_what_it_may_not_is_cut_off", a_probe_that_says_what_it_may_not_is_cut_off),
     ("who_does_not_know_the_word_stays_outside", who_does_not_know_the_word_stays_outside),
     ("a_probe_without_a_harness_says_so_and_ends", a_probe_without_a_harness_says_so_and_ends),
     ("a_probe_ends_with_its_harness", a_probe_ends_with_its_harness),
@@ -434,11 +436,102 @@ fn the_end_of_a_probe_is_told_before_a_tick() {
     assert_eq!(machine.heard, ["exited", "tick"]);
 }
 
+/// The test itself in the place of a probe, which has said hello.
+fn pretend(probes: &Probes) -> UnixStream {
+    let environment = probes.environment();
+    let mut stream = UnixStream::connect(environment[0].1.strip_prefix("unix:").unwrap()).unwrap();
+    let hello = format!(
+        r#"{{"probe":1,"token":"{}","name":"x","spawned":false,"pid":1,"parent":1,"session":1,"argv":[],"cwd":"","env":{{}},"descriptors":[]}}"#,
+        environment[1].1
+    );
+    stream.write_all(&frame(128, hello.as_bytes())).unwrap();
+    stream
+}
+
+fn frame(kind: u8, bytes: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+    [&[kind][..], &length, bytes].concat()
+}
+
+fn all_that_a_probe_said_is_told_before_a_tick() {
+    /// Is held up past its deadline while a probe says everything at once and ends.
+    struct HeldUp {
+        probe: Option<UnixStream>,
+        heard: Vec<String>,
+        deadline: Option<u64>,
+        todo: Option<Action>,
+    }
+    impl sidecert_proto::machine::Machine for HeldUp {
+        fn handle(&mut self, link: LinkId, input: Input<'_>, now: u64) {
+            match (link, &input) {
+                (1, Input::Launched(_)) => self.todo = Some(write("x")),
+                // By then it has been given credit.
+                (0, Input::Bytes(_)) => {
+                    let said =
+                        [(129, &b"last"[..]), (136, &[]), (135, &[15, 0, 0, 0]), (130, &[]), (136, &[])];
+                    let said = said.map(|(kind, bytes)| frame(kind, bytes)).concat();
+                    self.probe.take().unwrap().write_all(&said).unwrap();
+                    self.deadline = Some(now);
+                }
+                (1, _) => self.heard.push(format!("{input:?}")),
+                (0, Input::Tick) => {
+                    self.deadline = None;
+                    self.heard.push("Tick".into());
+                    self.todo = Some(Action::Done);
+                }
+                _ => {}
+            }
+        }
+
+        fn poll(&mut self, _now: u64) -> Option<Action> {
+            self.todo.take()
+        }
+
+        fn deadline(&self) -> Option<u64> {
+            self.deadline
+        }
+    }
+    let stage = Stage::of(&["/bin/cat"]);
+    let probe = Some(pretend(&stage.probes));
+    let mut machine = HeldUp { probe, heard: Vec::new(), deadline: None, todo: None };
+    let process = Process::spawn(&stage.spawn).unwrap();
+    let (_say, heard) = tokio::sync::watch::channel(sidecert_runner::Stop::No);
+    let links = Links::host(process, stage.probes);
+    sidecert_runner::drive_here(&mut machine, links, heard, &mut |_| Ok(())).unwrap();
+    let bytes = format!("Bytes({:?})", b"last");
+    assert_eq!(machine.heard, [&*bytes, "Pong", "Signal(15)", "Eof", "Pong", "Exited(Unknown)", "Tick"]);
+}
+
+fn a_probe_that_says_what_it_may_not_is_cut_off() {
+    let table: [(&str, Vec<u8>); 5] = [
+        ("more than was to be written", frame(131, &[1, 0, 0, 0])),
+        ("more than there is credit for", frame(129, &vec![b'x'; PROBE_WINDOW_BYTES + 1])),
+        ("hello once more", frame(128, b"{}")),
+        ("an end after the end", [frame(130, &[]), frame(130, &[])].concat()),
+        ("no frame", b"hello, world".to_vec()),
+    ];
+    for (what, said) in table {
+        let stage = Stage::of(&["/bin/cat"]);
+        let mut probe = pretend(&stage.probes);
+        let cast = Cast::new(|_, link, input| match (link, input) {
+            (1, Input::Launched(_)) => {
+                probe.write_all(&said).unwrap();
+                Vec::new()
+            }
+            (1, Input::Exited(_)) => vec![write_to(1, "nobody hears it"), tell(Order::Ping), CLOSE],
+            _ => Vec::new(),
+        });
+        let told = stage.play(cast);
+        assert_eq!(told[1].exited, Some(Exited::Unknown), "{what}");
+        assert_eq!(told[1].out_bytes, 0, "{what}");
+    }
+}
+
 fn who_does_not_know_the_word_stays_outside() {
     let stage = Stage::of(&["/bin/cat"]);
     let path = stage.probes.environment()[0].1.strip_prefix("unix:").unwrap().to_owned();
     let hello = br#"{"probe":1,"token":"","name":"x"}"#;
-    let framed = [&[128, u8::try_from(hello.len()).unwrap(), 0, 0, 0], &hello[..]].concat();
+    let framed = frame(128, hello);
     let said: [&[u8]; 4] = [&framed, b"GET / HTTP/1.1\r\n", &[131, 4, 0, 0, 0, 1, 0, 0, 0], b""];
     // More than may wait at once, all silent but for the first of them.
     let connect = |said: &&[u8]| {
