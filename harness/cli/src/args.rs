@@ -55,6 +55,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         side: MockSide,
     },
+    /// Be the guest of a host that is checked, remote-controlled. The host starts it, and nobody else.
+    #[command(hide = true)]
+    Probe(ProbeArgs),
     /// Look at a protocol's contract, check one, or say what changed between two: for the CI of a protocol.
     Contract {
         #[command(subcommand)]
@@ -372,6 +375,25 @@ pub(crate) struct TapArgs {
     /// The guest and its arguments, as they are: no shell reads them.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The exit code is what sidecert tells it. 2: the command line is wrong. 70: sidecert cannot be reached,
+or is gone. docs/probe.md says more.")]
+pub(crate) struct ProbeArgs {
+    /// Which guest it is.
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: String,
+    /// Where sidecert listens, unix:PATH or tcp:127.0.0.1:PORT. By default the variable `SIDECERT_PROBE` says.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) at: Option<String>,
+    /// The word that sidecert knows it by. By default the variable `SIDECERT_PROBE_TOKEN` has it.
+    #[arg(long)]
+    pub(crate) token: Option<String>,
+    /// Tell the value of this variable as well. Given several times, several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) show: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -80,6 +80,7 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
         Command::Judge(args) => commands::judge::run(&args),
         Command::Redact(args) => commands::redact::run(&args),
         Command::Tap(args) => commands::tap::run(&args),
+        Command::Probe(args) => Ok(commands::probe::run(args)),
         Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
             commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())
         }

@@ -9,6 +9,7 @@ pub(crate) mod init;
 pub(crate) mod judge;
 pub(crate) mod list;
 pub(crate) mod mock;
+pub(crate) mod probe;
 pub(crate) mod redact;
 pub(crate) mod replay;
 pub(crate) mod script;
