@@ -433,6 +433,20 @@ pub(crate) enum MockSide {
         #[arg(long, value_name = "NAME")]
         flaw: Option<String>,
     },
+    /// Be a host: the reference host, behind the shim of docs/host-shim.md on standard input and output.
+    Host {
+        /// Of which suite.
+        #[arg(long, value_parser = suite)]
+        suite: &'static Suite,
+        #[command(flatten)]
+        contract: ContractArg,
+        /// With this flaw; `sidecert list flaws` names them.
+        #[arg(long, value_name = "NAME")]
+        flaw: Option<String>,
+        /// Do as the released implementation does wherever it and the specification part.
+        #[arg(long)]
+        released: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -82,7 +82,10 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
         Command::Tap(args) => commands::tap::run(&args),
         Command::Probe(args) => Ok(commands::probe::run(args)),
         Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
-            commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())
+            commands::mock::guest(suite, contract.file.as_deref(), flaw.as_deref())
+        }
+        Command::Mock { side: MockSide::Host { suite, contract, flaw, released } } => {
+            commands::mock::host(suite, contract.file.as_deref(), flaw.as_deref(), released)
         }
         Command::Replay(args) => {
             let listening = heard(listening.unwrap_or_else(stop::listen))?;

@@ -161,9 +161,18 @@ pub(crate) fn checked(
     };
     let scripts = planned(suite, side, &selected, &setting);
     let watch = watch(args, side, suite.processes(side, &scripts, args.isolate).iter().map(Vec::len).sum());
+    let probe = match side {
+        Side::Guest => None,
+        // Started by somebody else, it cannot be named as our own process is.
+        Side::Host => Some(std::env::current_exe().map_err(|error| Fault {
+            code: exit::OURS,
+            says: format!("where sidecert itself is, nobody says: {error}"),
+        })?),
+    };
     let order = Order {
         suite,
         side,
+        probe: probe.as_deref().map(|probe| (probe, scratch.path())),
         setting,
         scripts: &scripts,
         selected: &selected,
