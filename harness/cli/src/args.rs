@@ -55,6 +55,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         side: MockSide,
     },
+    /// Be what makes a host that is known do what `check host` says.
+    Shim {
+        #[command(subcommand)]
+        host: ShimSide,
+    },
     /// Look at a protocol's contract, check one, or say what changed between two: for the CI of a protocol.
     Contract {
         #[command(subcommand)]
@@ -77,6 +82,30 @@ pub(crate) enum CheckTarget {
     /// Check a guest: a sidecar, a plugin, an app.
     #[command(visible_alias = "sidecar", visible_alias = "plugin", after_help = exit::TABLE)]
     Guest(Box<CheckArgs>),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShimSide {
+    /// Of the released Reasonix CLI, in homes that are thrown away.
+    ReasonixCli(ShimArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShimArgs {
+    /// In which way the CLI is told what to do. Each can do other things: acp most of the user's, serve also forms,
+    /// compaction and another conversation, run only turns.
+    #[arg(long, value_enum, default_value_t = ShimMode::Acp)]
+    pub(crate) mode: ShimMode,
+    /// The CLI, by its path.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShimMode {
+    Acp,
+    Run,
+    Serve,
 }
 
 #[derive(Debug, Args)]

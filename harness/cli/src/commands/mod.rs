@@ -12,4 +12,5 @@ pub(crate) mod mock;
 pub(crate) mod redact;
 pub(crate) mod replay;
 pub(crate) mod script;
+pub(crate) mod shim;
 pub(crate) mod tap;

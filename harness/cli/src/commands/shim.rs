@@ -1,0 +1,23 @@
+//! `shim`: is what makes a host that we know do what sidecert says, for `check host`.
+
+use sidecert_runner::Stop;
+use tokio::sync::watch;
+
+use crate::args::{ShimArgs, ShimMode};
+use crate::exit::{self, Fault};
+use crate::shims::reasonix_cli::{self, Mode};
+
+/// Is the shim of the released Reasonix CLI until its input ends.
+pub(crate) fn reasonix_cli(args: &ShimArgs, listening: watch::Receiver<Stop>) -> Result<u8, Fault> {
+    let mode = match args.mode {
+        ShimMode::Acp => Mode::Acp,
+        ShimMode::Run => Mode::Run,
+        ShimMode::Serve => Mode::Serve,
+    };
+    let not_started = |says| Fault { code: exit::NOT_STARTED, says };
+    // The CLI runs elsewhere, so where it is must not depend on where we are.
+    let program = args.program.canonicalize();
+    let program = program.map_err(|error| not_started(format!("{}: {error}", args.program.display())))?;
+    reasonix_cli::shim(mode, &program, listening)
+        .map_err(|error| not_started(format!("{}: {error}", program.display())))
+}
