@@ -12,6 +12,9 @@ pub(crate) const TURN_WITHIN: Duration = Duration::from_mins(10);
 pub(crate) const ASK_WITHIN: Duration = Duration::from_secs(100);
 /// One run of the program that tells or does something without a session.
 pub(crate) const RUN_WITHIN: Duration = Duration::from_secs(20);
+/// From what a host says is done until it is told: what it tells plugins besides, observations for example, is written
+/// some milliseconds later. It costs every ask as much.
+pub(crate) const REST: Duration = Duration::from_millis(30);
 /// What needs such a run, from asking to its outcome: longer than [`RUN_WITHIN`].
 pub(crate) const BESIDE_WITHIN: Duration = Duration::from_secs(25);
 /// From killing a session that did not end until it is no longer waited for.
@@ -42,3 +45,9 @@ pub(crate) const REPLY_BYTES_MAX: u64 = 1 << 20;
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
 /// How many things that were heard may wait to be looked at.
 pub(crate) const HEARD_MAX: usize = 1024;
+/// How much of a stored conversation is looked at, in bytes.
+pub(crate) const STORED_BYTES_MAX: u64 = 16 << 20;
+/// How deep below a home a conversation may lie, in folders.
+pub(crate) const FOLDERS_DEEP_MAX: usize = 8;
+/// How much of stored conversations is told, in bytes.
+pub(crate) const STORED_TOLD_BYTES_MAX: usize = 4 << 20;

@@ -7,13 +7,13 @@ pub(crate) mod budget;
 pub(crate) mod program;
 pub(crate) mod reasonix_cli;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use budget::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX};
+use budget::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, REST};
 
 /// The version of the protocol between sidecert and a shim.
 pub(crate) const VERSION: u64 = 1;
@@ -96,13 +96,21 @@ pub(crate) struct Desk {
     out: io::Stdout,
     /// The asks that have no outcome yet, and until when they may have none.
     open: BTreeMap<u64, Instant>,
+    /// Outcomes that are told at their time, in order.
+    resting: VecDeque<(Instant, u64, Outcome)>,
     log_bytes: usize,
     is_gone: bool,
 }
 
 impl Desk {
     pub(crate) fn open() -> Self {
-        Self { out: io::stdout(), open: BTreeMap::new(), log_bytes: 0, is_gone: false }
+        Self {
+            out: io::stdout(),
+            open: BTreeMap::new(),
+            resting: VecDeque::new(),
+            log_bytes: 0,
+            is_gone: false,
+        }
     }
 
     /// Nobody reads what we write any more.
@@ -128,9 +136,30 @@ impl Desk {
         }
     }
 
-    /// When the next ask is late.
+    /// Says what came of an ask that plugins heard of, in a moment: a host may tell them something on the side that
+    /// nobody waits for, so it says that it is done before it has.
+    pub(crate) fn settle_rested(&mut self, ask: u64, outcome: Outcome) {
+        self.resting.push_back((Instant::now() + REST, ask, outcome));
+    }
+
+    /// Tells the outcomes whose time has come.
+    pub(crate) fn tell_rested(&mut self) {
+        let now = Instant::now();
+        while let Some((_, ask, outcome)) = self.resting.pop_front_if(|(at, ..)| *at <= now) {
+            self.settle(ask, outcome);
+        }
+    }
+
+    /// Tells all outcomes: nothing more can come of what was asked.
+    pub(crate) fn tell_all(&mut self) {
+        for (_, ask, outcome) in std::mem::take(&mut self.resting) {
+            self.settle(ask, outcome);
+        }
+    }
+
+    /// When the next ask is late, or the next outcome is told.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.open.values().min().copied()
+        self.open.values().copied().chain(self.resting.front().map(|(at, ..)| *at)).min()
     }
 
     /// The asks that are late.

@@ -172,18 +172,18 @@ impl Acp {
             // It comes when the turn is over, before the answer to that.
             (Asked::Reload(ask), Ok(answer)) if answer["queued"] == true => match self.turns.first_mut() {
                 Some(turn) => turn.awaited_by.push(ask),
-                None => desk.settle(ask, Outcome::done()),
+                None => desk.settle_rested(ask, Outcome::done()),
             },
-            (Asked::Reload(ask), Ok(_)) | (Asked::Fence(ask), _) => desk.settle(ask, Outcome::done()),
+            (Asked::Reload(ask), Ok(_)) | (Asked::Fence(ask), _) => desk.settle_rested(ask, Outcome::done()),
             (Asked::Reload(ask) | Asked::Model { ask, .. }, Err(says)) => {
-                desk.settle(ask, Outcome::Failed(without_method(says).into()));
+                desk.settle_rested(ask, Outcome::Failed(without_method(says).into()));
             }
         }
     }
 
     fn begun(&mut self, desk: &mut Desk) {
         if let Some(ask) = self.starting.take() {
-            desk.settle(ask, Outcome::done());
+            desk.settle_rested(ask, Outcome::done());
         }
     }
 

@@ -17,7 +17,7 @@ use crate::shims::Ask;
 /// turn fails.
 pub(crate) const NO_MODEL: &str = "none/none";
 
-/// The last part of the ref of a plugin's model, where `start` names none.
+/// The last part of the ref of the model that is chosen where `start` names none: of the first plugin that may be one.
 const MODEL_OF_PLUGIN: &str = "sample/echo";
 
 /// Port 9 is where everything that is sent is thrown away, and in practice nobody listens.
@@ -52,8 +52,11 @@ impl Plugin {
         })
     }
 
-    fn runs(&self) -> bool {
-        self.is_enabled && !self.is_declared
+    /// It runs, and may be a model.
+    fn has_models(&self) -> bool {
+        let capabilities = self.manifest["runtime"]["capabilities"].as_array();
+        let has_models = capabilities.is_some_and(|all| all.iter().any(|one| one == "providers"));
+        self.is_enabled && !self.is_declared && has_models
     }
 
     /// Writes its folder.
@@ -83,7 +86,7 @@ impl Home {
     /// Makes one in an empty folder, with these plugins installed as `start` asks.
     pub(crate) fn make(program: &Path, folder: &Path, plugins: Vec<Plugin>, start: &Ask) -> io::Result<Self> {
         let workspace = start.text("workspace").map_or_else(|| folder.join("workspace"), PathBuf::from);
-        let first = plugins.iter().find(|plugin| plugin.runs());
+        let first = plugins.iter().find(|plugin| plugin.has_models());
         let of_first = first.map(|plugin| format!("plugin/{}/{MODEL_OF_PLUGIN}", plugin.name));
         let model = start.text("model").map(str::to_owned).or(of_first).filter(|model| model != NO_MODEL);
         let given = start.member("env").as_object();

@@ -9,6 +9,7 @@ mod http;
 mod plugin;
 mod run;
 mod serve;
+mod stored;
 mod turn;
 
 use std::fmt::Debug;
@@ -29,9 +30,10 @@ use tokio::sync::watch;
 use self::home::{Home, Plugin};
 use super::budget::{
     ASK_WITHIN, BESIDE_WITHIN, END_WITHIN, HEARD_MAX, KILLED_WITHIN, RUN_WITHIN, START_WITHIN, STOP_WITHIN,
+    STORED_TOLD_BYTES_MAX,
 };
 use super::program::{self, Heard, Last, Program};
-use super::{Ask, Desk, Outcome, VERSION};
+use super::{Ask, Desk, Outcome, VERSION, cut};
 use crate::exit;
 
 /// In which way the CLI is told what to do.
@@ -270,6 +272,7 @@ impl Shim {
             if forced.is_some_and(|until| until <= Instant::now()) {
                 return;
             }
+            desk.tell_rested();
             self.late(desk);
         }
     }
@@ -354,8 +357,16 @@ impl Shim {
 
     /// Sees to a session that is over.
     fn rest(&mut self, desk: &mut Desk) {
-        if self.session.as_ref().is_some_and(|session| session.is_over()) {
-            self.session = None;
+        if let Some(session) = self.session.take_if(|session| session.is_over()) {
+            desk.tell_all();
+            let mut left = STORED_TOLD_BYTES_MAX;
+            for text in stored::payloads(&session.home().folder) {
+                let text = cut(&text, left);
+                left -= text.len();
+                if !text.is_empty() {
+                    desk.found("session", text);
+                }
+            }
             let outcome = if mem::take(&mut self.is_killed) {
                 Outcome::Failed(format!("it did not end in order within {STOP_WITHIN:?}, and was killed"))
             } else {

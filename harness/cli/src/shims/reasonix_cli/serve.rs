@@ -238,7 +238,7 @@ impl Serve {
                 let models = listed["models"].as_array().into_iter().flatten().map(|model| &model["ref"]);
                 desk.settle(ask, Outcome::Done(json!({ "models": models.collect::<Vec<_>>() })));
             }
-            Asked::Plain(ask) | Asked::Models(ask) => desk.settle(ask, outcome(&reply)),
+            Asked::Plain(ask) | Asked::Models(ask) => desk.settle_rested(ask, outcome(&reply)),
             Asked::Model { model, text } if reply.is_done() => {
                 self.model = Some(model);
                 self.post("/submit", Some(json!({ "input": text })), Asked::Submit);
@@ -322,7 +322,7 @@ impl Session for Serve {
             News::Cli(Heard::Line(line)) => desk.log(&line),
             News::Bound(bound) => match (bound.and_then(|address| self.bound(address)), self.starting.take())
             {
-                (Ok(()), Some(ask)) => desk.settle(ask, Outcome::done()),
+                (Ok(()), Some(ask)) => desk.settle_rested(ask, Outcome::done()),
                 (Err(error), Some(ask)) => {
                     self.failure = Some(format!("the server cannot be reached: {error}"));
                     self.starting = Some(ask);

@@ -60,14 +60,14 @@ impl Turn {
 
     /// It did not begin.
     pub(crate) fn refused(self, says: &str, desk: &mut Desk) {
-        settle(self.ask, &self.awaited_by, Outcome::Refused(says.into()), desk);
+        desk.settle(self.ask, Outcome::Refused(says.into()));
     }
 }
 
 fn settle(ask: u64, awaited_by: &[u64], outcome: Outcome, desk: &mut Desk) {
-    desk.settle(ask, outcome);
+    desk.settle_rested(ask, outcome);
     for &ask in awaited_by {
-        desk.settle(ask, Outcome::done());
+        desk.settle_rested(ask, Outcome::done());
     }
 }
 
