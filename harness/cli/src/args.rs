@@ -15,6 +15,7 @@ use sidecert_proto::verdict::Profile;
 use crate::contract::Source;
 use crate::exit;
 use crate::select::did_you_mean;
+use crate::shims::reasonix_cli::Mode;
 
 /// Says whether a guest or a host of a plugin protocol does what its specification asks: which requirements hold, which
 /// do not, where they are written, and which frames show it.
@@ -94,18 +95,11 @@ pub(crate) enum ShimSide {
 pub(crate) struct ShimArgs {
     /// In which way the CLI is told what to do. Each can do other things: acp most of the user's, serve also forms,
     /// compaction and another conversation, run only turns.
-    #[arg(long, value_enum, default_value_t = ShimMode::Acp)]
-    pub(crate) mode: ShimMode,
+    #[arg(long, value_enum, default_value_t = Mode::Acp)]
+    pub(crate) mode: Mode,
     /// The CLI, by its path.
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub(crate) program: PathBuf,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ShimMode {
-    Acp,
-    Run,
-    Serve,
 }
 
 #[derive(Debug, Args)]

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use support::{program, reasonix_cli, workspace};
 
 /// How long anything of these tests may take.
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 
 /// A plugin that runs our guest.
 fn plugin(name: &str, plays: &[&str]) -> Value {
@@ -211,6 +211,10 @@ fn every_mode_takes_turns() {
             (&card["plugin"], &card["surface"], &card["kind"]),
             (&json!("one"), &json!("s-card"), &json!("card"))
         );
+
+        // More than the protocol carries in a frame of an intercept.
+        let large = format!("{} echo", "x ".repeat(40_000));
+        assert_eq!(shim.turn(&large), format!("echo {large}"), "{mode}");
 
         assert_eq!(shim.ask("stop", json!({}))["done"], true, "{mode}");
         let stored = shim.told.iter().filter(|line| line["found"]["in"] == "session");
@@ -424,6 +428,15 @@ fn a_tool_is_refused_where_that_is_asked_for() {
 }
 
 #[test]
+fn what_is_asked_beside_a_session_goes_on_when_one_starts() {
+    let Some(mut shim) = Shim::begin("run") else { return };
+    let admit = shim.send("admit", json!({ "plugin": plugin("two", &[]) }));
+    shim.start(&[plugin("one", &[])]);
+    assert_eq!(shim.outcome(admit)["done"], true);
+    shim.end();
+}
+
+#[test]
 fn manifests_are_admitted_or_not_and_described() {
     let Some(mut shim) = Shim::begin("acp") else { return };
     // A session is not needed for it.
@@ -491,9 +504,10 @@ fn listing(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => all.extend(listing(&path)),
-            false => all.push((path.clone(), fs::read_to_string(path).unwrap())),
+        if path.is_dir() {
+            all.extend(listing(&path));
+        } else {
+            all.push((path.clone(), fs::read_to_string(path).unwrap()));
         }
     }
     all.sort();

@@ -420,9 +420,13 @@ fn without_method(says: &str) -> &str {
     .unwrap_or(says)
 }
 
-/// What the CLI tells an editor as if it were a part of the answer: `[warning] …`.
+/// What the CLI tells an editor as if it were a part of the answer: with its level in brackets before it, or all of it in
+/// brackets.
 fn told(text: &str) -> Option<(&'static str, &str)> {
     let text = text.strip_prefix("\n\n[")?;
+    if let Some(says) = text.strip_suffix(']').filter(|says| says.starts_with("compacted ")) {
+        return Some(("notice", says));
+    }
     [("warning] ", "warning"), ("error] ", "error"), ("notice] ", "notice"), ("info] ", "notice")]
         .iter()
         .find_map(|(level, kind)| text.strip_prefix(level).map(|says| (*kind, says)))

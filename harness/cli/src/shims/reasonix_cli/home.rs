@@ -153,11 +153,8 @@ impl Home {
 
     /// The CLI in this home, with these words.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(words).current_dir(&self.workspace).env_clear().envs(inherited());
-        command.env("HOME", &self.folder).env("TMPDIR", &self.scratch);
-        command.env("DO_NOT_TRACK", "1").env("REASONIX_TELEMETRY", "off");
-        command.env("LANG", "C.UTF-8").env("REASONIX_LANG", "en").env("SIDECERT_NO_KEY", "none");
+        let mut command = bare(&self.program, &self.folder);
+        command.args(words).current_dir(&self.workspace).env("TMPDIR", &self.scratch);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -182,6 +179,15 @@ impl Home {
         };
         self.plugins.iter().map(|plugin| plugin.name.as_str()).find(|name| names(name))
     }
+}
+
+/// The CLI with this as its home, and nothing else of its own.
+pub(crate) fn bare(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().envs(inherited()).env("HOME", home).env("TMPDIR", home);
+    command.env("DO_NOT_TRACK", "1").env("REASONIX_TELEMETRY", "off");
+    command.env("LANG", "C.UTF-8").env("REASONIX_LANG", "en").env("SIDECERT_NO_KEY", "none");
+    command
 }
 
 /// What the CLI sees of our environment.

@@ -18,11 +18,12 @@ use std::io;
 use std::mem;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{self, Command, ExitStatus};
+use std::process::{self, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::Instant;
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use sidecert_runner::{Stop, offspring};
 use tokio::sync::watch;
@@ -37,7 +38,7 @@ use super::{Ask, Desk, Outcome, VERSION, cut};
 use crate::exit;
 
 /// In which way the CLI is told what to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     Acp,
     Run,
@@ -145,6 +146,7 @@ pub(crate) fn shim(mode: Mode, program: &Path, stop: watch::Receiver<Stop>) -> i
         session: None,
         bounds: Vec::new(),
         is_killed: false,
+        beside: 0,
         is_ending: false,
     };
     shim.run(&heard, &mut desk);
@@ -199,13 +201,8 @@ fn first_line(heard: &Receiver<Event>) -> Option<(String, PathBuf)> {
 fn version(program: &Path, folder: &Path) -> io::Result<String> {
     let home = folder.join("version");
     fs::create_dir_all(&home)?;
-    let mut command = Command::new(program);
-    command
-        .arg("--version")
-        .env_clear()
-        .env("HOME", &home)
-        .env("DO_NOT_TRACK", "1")
-        .env("REASONIX_TELEMETRY", "off");
+    let mut command = home::bare(program, &home);
+    command.arg("--version");
     let printed = Program::run(command, None, RUN_WITHIN)?;
     match printed.out.text().trim().strip_prefix("reasonix v") {
         Some(version) => Ok(version.to_owned()),
@@ -238,6 +235,8 @@ struct Shim {
     /// The asks that begin and end the session.
     bounds: Vec<u64>,
     is_killed: bool,
+    /// How many asks are at work that need no session.
+    beside: usize,
     is_ending: bool,
 }
 
@@ -265,7 +264,10 @@ impl Shim {
                     self.rest(desk);
                 }
                 Ok(Event::News(number, news)) if number == self.number => self.news(news, desk),
-                Ok(Event::Settled(ask, outcome)) => desk.settle(ask, outcome),
+                Ok(Event::Settled(ask, outcome)) => {
+                    self.beside -= 1;
+                    desk.settle(ask, outcome);
+                }
                 Ok(Event::End | Event::News(..)) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -288,8 +290,9 @@ impl Shim {
             ("admit" | "describe", session) => {
                 desk.expect(ask.number, BESIDE_WITHIN);
                 let home = session.as_ref().map(|session| session.home().clone());
-                if let Err(error) = self.beside(ask, home) {
-                    desk.settle(ask.number, Outcome::Failed(error.to_string()));
+                match self.beside(ask, home) {
+                    Ok(()) => self.beside += 1,
+                    Err(error) => desk.settle(ask.number, Outcome::Failed(error.to_string())),
                 }
             }
             ("stop", Some(session)) => {
@@ -309,8 +312,10 @@ impl Shim {
     fn start(&mut self, ask: &Ask, desk: &mut Desk) {
         desk.expect(ask.number, START_WITHIN);
         desk.new_log();
-        // What the last session left running was there to be seen until now.
-        offspring::kill();
+        // What the last session left running was there to be seen until now. It cannot be told from what runs beside.
+        if self.beside == 0 {
+            offspring::kill();
+        }
         if let Some(host) = ask.text("uiHost").filter(|host| *host != "headless") {
             let says = format!("this CLI tells every plugin that it is headless, not {host:?}");
             return desk.settle(ask.number, Outcome::Cannot(says));

@@ -1,6 +1,5 @@
 //! What the CLI does with a plugin without running it: whether it would install it, and what it says of it.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -22,9 +21,7 @@ pub(crate) fn ask(program: &Path, folder: &Path, ask: &Ask, home: Option<Home>) 
         (None, None) => return Ok(Outcome::Refused("there is no session that has it".into())),
         (Some(plugin), _) => {
             let plugins = if is_installed { vec![plugin.clone()] } else { Vec::new() };
-            let mut home = Home::make(program, folder, plugins, ask)?;
-            home.workspace = folder.join("workspace");
-            home
+            Home::make(program, folder, plugins, ask)?
         }
     };
     let source = match &given {
@@ -46,7 +43,6 @@ pub(crate) fn ask(program: &Path, folder: &Path, ask: &Ask, home: Option<Home>) 
         (_, "doctor") => &["plugin", "doctor", &name],
         (_, view) => return Ok(Outcome::Cannot(format!("there is no view {view:?} of a plugin"))),
     };
-    fs::create_dir_all(&home.workspace)?;
     let printed = Program::run(home.command(words), None, RUN_WITHIN)?;
     Ok(match (ask.what.as_str(), printed.code) {
         ("admit", Some(0)) => Outcome::done(),

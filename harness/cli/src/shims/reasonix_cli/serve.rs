@@ -52,8 +52,8 @@ pub(crate) enum Asked {
     /// Done when it is answered.
     Plain(u64),
     Models(u64),
-    /// Of a tool; the turn goes on by itself.
-    Approval,
+    /// Nothing waits for the answer: the turn goes on by itself.
+    Aside,
 }
 
 /// A session of the CLI as a server.
@@ -141,7 +141,7 @@ impl Serve {
             "ask_request" => self.prompt(&event["ask"], desk),
             "approval_request" => {
                 let decision = json!({ "id": event["approval"]["id"], "allow": !self.home.denies });
-                self.post("/approve", Some(decision), Asked::Approval);
+                self.post("/approve", Some(decision), Asked::Aside);
             }
             "runtime_state" => {
                 if event["runtimeState"]["phase"] == "idle"
@@ -225,14 +225,14 @@ impl Serve {
             return desk.settle(ask.number, Outcome::Refused("no turn is running".into()));
         };
         turn.awaited_by.push(ask.number);
-        self.post("/cancel", None, Asked::Approval);
+        self.post("/cancel", None, Asked::Aside);
     }
 
     fn replied(&mut self, asked: Asked, reply: Result<Reply, String>, desk: &mut Desk) {
         let reply = reply.unwrap_or_else(|says| Reply { status: 0, text: says });
         match asked {
-            Asked::Approval if reply.is_done() => {}
-            Asked::Approval => desk.log(&reply.text),
+            Asked::Aside if reply.is_done() => {}
+            Asked::Aside => desk.log(&reply.text),
             Asked::Models(ask) if reply.is_done() => {
                 let listed: Value = serde_json::from_str(&reply.text).unwrap_or_default();
                 let models = listed["models"].as_array().into_iter().flatten().map(|model| &model["ref"]);
