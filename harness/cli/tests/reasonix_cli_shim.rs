@@ -169,6 +169,10 @@ impl Shim {
 
 impl Drop for Shim {
     fn drop(&mut self) {
+        // A test that failed leaves nothing behind either: killed, the shim could not see to that.
+        self.input = None;
+        let until = Instant::now() + WITHIN;
+        while self.lines.recv_timeout(until.saturating_duration_since(Instant::now())).is_ok() {}
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
