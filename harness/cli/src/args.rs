@@ -15,6 +15,7 @@ use sidecert_proto::verdict::Profile;
 use crate::contract::Source;
 use crate::exit;
 use crate::select::did_you_mean;
+use crate::shims::reasonix_cli::Mode;
 
 /// Says whether a guest or a host of a plugin protocol does what its specification asks: which requirements hold, which
 /// do not, where they are written, and which frames show it.
@@ -58,6 +59,11 @@ pub(crate) enum Command {
     /// Be the guest of a host that is checked, remote-controlled. The host starts it, and nobody else.
     #[command(hide = true)]
     Probe(ProbeArgs),
+    /// Be what makes a host that is known do what `check host` says.
+    Shim {
+        #[command(subcommand)]
+        host: ShimSide,
+    },
     /// Look at a protocol's contract, check one, or say what changed between two: for the CI of a protocol.
     Contract {
         #[command(subcommand)]
@@ -83,6 +89,23 @@ pub(crate) enum CheckTarget {
     /// Check a host, which a driver makes act and which launches guests of ours.
     #[command(after_help = exit::TABLE)]
     Host(Box<CheckArgs>),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShimSide {
+    /// Of the released Reasonix CLI, in homes that are thrown away.
+    ReasonixCli(ShimArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShimArgs {
+    /// In which way the CLI is told what to do. Each can do other things: acp most of the user's, serve also forms,
+    /// compaction and another conversation, run only turns.
+    #[arg(long, value_enum, default_value_t = Mode::Acp)]
+    pub(crate) mode: Mode,
+    /// The CLI, by its path.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -13,4 +13,5 @@ pub(crate) mod probe;
 pub(crate) mod redact;
 pub(crate) mod replay;
 pub(crate) mod script;
+pub(crate) mod shim;
 pub(crate) mod tap;
