@@ -479,7 +479,7 @@ impl<'c> Stage<'c> {
                     self.lines.push(serde_json::from_str(line).unwrap());
                 }
                 Action::Write { link, bytes, .. } => {
-                    self.send(LATENCY, link, Parcel::ToGuest(bytes.to_vec()))
+                    self.send(LATENCY, link, Parcel::ToGuest(bytes.to_vec()));
                 }
                 Action::Close { link } => self.send(LATENCY, link, Parcel::CloseGuest),
                 Action::Kill { link } => {
