@@ -334,11 +334,11 @@ impl Core<'_> {
     }
 
     /// What the process wrote last to its standard error, as it may be shown.
-    pub(super) fn complaint(&self, link: LinkId) -> String {
+    fn complaint(&self, link: LinkId, mask: bool) -> String {
         let bytes: Vec<u8> =
             self.on(link, |connection| connection.stderr.iter().copied().collect()).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        self.masked(self.manners.redacts.stderr, text.trim_end())
+        let text = self.masked(mask, String::from_utf8_lossy(&bytes).trim_end());
+        if text.is_empty() { text } else { format!("; stderr: {text}") }
     }
 }
 
@@ -390,10 +390,9 @@ pub(super) async fn reaped(core: &Core<'_>, link: LinkId) {
 
 /// Tells what is known of a plugin that failed.
 pub(super) fn diagnosed(core: &Core<'_>, link: LinkId, says: &str) {
-    let complaint = core.complaint(link);
-    let stderr = if complaint.is_empty() { String::new() } else { format!("; stderr: {complaint}") };
-    core.found("diagnostics", &format!("{says}{stderr}"));
-    core.note(&format!("{says}{stderr}"));
+    let redacts = &core.manners.redacts;
+    core.found("diagnostics", &format!("{says}{}", core.complaint(link, redacts.stderr)));
+    core.note(&format!("{says}{}", core.complaint(link, redacts.log)));
 }
 
 /// Gives a guest up that reads nothing for too long.

@@ -219,10 +219,9 @@ fn asked(core: &Shared<'_>, link: LinkId, id: &str, method: &str, params: Option
         return refused(&format!(r#"{{"code":{BUSY},"message":"server busy"}}"#));
     }
     let empty = Tape::scan(b"{}").ok();
-    let absent = params.is_none() && !frames.absent_params_fit;
     let Some(params) = params.or_else(|| empty.as_ref().map(Tape::root)) else { return };
     let fault = params_fault(core, &known.name, params).filter(|_| !frames.serves_bad_params);
-    if let Some(says) = fault.or_else(|| absent.then(|| "there are no params".to_owned())) {
+    if let Some(says) = fault {
         return refused(&reasoned(reason::INVALID_PARAMS, &says));
     }
     match method {

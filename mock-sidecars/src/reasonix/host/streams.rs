@@ -362,9 +362,7 @@ impl Said {
 
 /// Tells a guest that its stream is not wanted any more.
 pub(super) fn cancel(core: &Shared<'_>, link: LinkId, id: &str) {
-    if core.manners.streams.cancel_closes {
-        core.on(link, |it| it.streams.remove(id));
-    }
+    core.on(link, |it| it.streams.remove(id));
     if !core.manners.streams.cancels || core.on(link, |it| it.plugin.name.clone()).is_none() {
         return;
     }

@@ -64,8 +64,6 @@ pub struct Frames {
     pub reads_stderr: bool,
     /// Whatever has a method and an id is served. Conforms: no.
     pub lenient_envelopes: bool,
-    /// Absent params are an empty object. Conforms: yes.
-    pub absent_params_fit: bool,
     /// An answer under the id as a string counts. Conforms: no.
     pub text_ids_match: bool,
     /// Blank texts, fractions that are integers and the like are refused. Conforms: yes.
@@ -105,7 +103,6 @@ impl Default for Frames {
             depth_max: 10_000,
             reads_stderr: false,
             lenient_envelopes: false,
-            absent_params_fit: true,
             text_ids_match: false,
             beyond_schema: true,
             checks_retryable: true,

@@ -246,8 +246,6 @@ pub struct Streams {
     pub checks_chunks: bool,
     /// The guest is told when its stream is not wanted any more. Conforms: yes.
     pub cancels: bool,
-    /// What comes after that is passed over. Conforms: yes.
-    pub cancel_closes: bool,
     /// A stream that broke off fails the turn. Conforms: yes; else what came of it counts.
     pub interruption_fails: bool,
     /// How long a stream may be silent. Conforms: any.
@@ -287,7 +285,6 @@ impl Default for Streams {
             checks_generation: true,
             checks_chunks: true,
             cancels: true,
-            cancel_closes: true,
             interruption_fails: true,
             stall: 300 * SECOND,
             early_chunks_count: true,
