@@ -9,6 +9,7 @@ use sidecert_proto::machine::LinkId;
 use sidecert_proto::reasonix::contract::{self, point, reason};
 use sidecert_proto::reasonix::documents::Documents;
 
+use super::connection::give_up;
 use super::content;
 use super::core::{Failure, Shared, text, together};
 use super::manifest::{Plugin, Runtime};
@@ -150,7 +151,8 @@ fn follow(
     match ruling {
         Err(failure) => {
             // Whoever owns a slot is as required as whoever says so, at every point.
-            let required = plugin.runtime.as_ref().is_some_and(|it| it.required || !it.replaces.is_empty());
+            let owns = |it: &Runtime| !it.replaces.is_empty() && hooks.owners_are_required;
+            let required = plugin.runtime.as_ref().is_some_and(|it| it.required || owns(it));
             if if required { hooks.required_fails } else { hooks.optional_fails } {
                 return Err(Stop::Failed(failure));
             }
@@ -211,7 +213,16 @@ async fn ask(
     let Some(link) = link else {
         return Err(failed(Failure::of(reason::PROVIDER_INTERRUPTED, "it is not running")));
     };
-    let ruling = intercept(core, link, plugin, point, payload).await.map_err(failed)?;
+    let ruling = match intercept(core, link, plugin, point, payload).await {
+        Ok(ruling) => ruling,
+        Err(failure) if !failure.elapsed && !core.manners.hooks.errors_fail => return Ok(Ruling::Continue),
+        Err(failure) => {
+            if core.manners.hooks.failure_ends {
+                give_up(core, link, &failure);
+            }
+            return Err(failed(failure));
+        }
+    };
     let replacement = content::referred(core, link, &ruling).map_err(failed)?;
     let hooks = &core.manners.hooks;
     let replaced = replacement.or_else(|| ruling.get("replacement").cloned());
@@ -306,6 +317,11 @@ fn members(core: &Shared<'_>, point: &str) -> Vec<Rc<Plugin>> {
             session.plugins.iter().filter(intercepts).cloned().collect::<Vec<_>>()
         })
         .unwrap_or_default();
+    if !hooks.by_manifest {
+        let subscribed =
+            |link| core.on(link, |it| it.subscriptions.iter().any(|it| it == point)) == Some(true);
+        members.retain(|plugin| core.open_link(&plugin.name).is_some_and(subscribed));
+    }
     let priority = |plugin: &Plugin| plugin.runtime.as_ref().map_or(0, |it| it.priority);
     members.sort_by(|one, other| {
         let ranks = priority(one).cmp(&priority(other));

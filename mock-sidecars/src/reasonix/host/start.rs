@@ -125,7 +125,9 @@ async fn handshake(
     let (providers, actions) = (refs(&result), actions(core, plugin, &result));
     let fate = core.on(link, |connection| {
         if connection.stage == Stage::Starting {
-            (connection.stage, connection.providers, connection.actions) = (Stage::Ready, providers, actions);
+            connection.stage = Stage::Ready;
+            (connection.providers, connection.actions) = (providers, actions);
+            connection.subscriptions = names(&result, "subscriptions", None).map(str::to_owned).collect();
         }
         connection.fate.clone()
     });

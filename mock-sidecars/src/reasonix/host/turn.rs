@@ -126,6 +126,9 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
     // What guests make of the messages is for this request only.
     let context = pass(core, point::CONTEXT_PREPARE, json!({ "messages": messages }), None).await?;
     let messages = context.payload.get("messages").cloned().unwrap_or_else(|| json!([]));
+    if !core.manners.hooks.context_is_ephemeral {
+        core.session(|session| session.history = messages.as_array().cloned().unwrap_or_default());
+    }
     let request = json!({"messages": messages, "tools": tool_schemas(), "maxTokens": TOKENS_MOST});
     let request = pass(core, point::PROVIDER_REQUEST, json!({ "request": request }), None).await?;
     let request = &request.payload["request"];
@@ -140,13 +143,15 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
         show(core, &said.text).await?;
         return Err(Stop::Failed(failure));
     }
-    let response = pass(core, point::PROVIDER_RESPONSE, response(&said), None).await?.payload;
+    let came = response(&said);
+    let response = pass(core, point::PROVIDER_RESPONSE, came.clone(), None).await?.payload;
+    let kept = if core.manners.hooks.response_is_kept { &response } else { &came };
     let calls = response["calls"].as_array().cloned().unwrap_or_default();
     let message = sparse(json!({
         "role": "assistant",
-        "content": response["text"],
-        "reasoning_content": response["reasoning"],
-        "reasoning_signature": response["signature"],
+        "content": kept["text"],
+        "reasoning_content": kept["reasoning"],
+        "reasoning_signature": kept["signature"],
         "tool_calls": calls,
     }));
     core.session(|session| session.history.push(message));
