@@ -140,8 +140,9 @@ pub(crate) struct CheckArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// What makes a host under test act. shim: COMMAND speaks the protocol of docs/host-shim.md itself.
-    #[arg(long, value_enum)]
+    /// What makes a host under test act. shim: COMMAND speaks the protocol of docs/host-shim.md itself. reasonix-cli:
+    /// COMMAND is the released Reasonix CLI, told by `acp`; reasonix-cli:run and reasonix-cli:serve are its other ways.
+    #[arg(long, value_name = "DRIVER", value_parser = driver)]
     pub(crate) driver: Option<Driver>,
     /// Play also what takes as long as a time limit of the protocol.
     #[arg(long)]
@@ -155,18 +156,48 @@ pub(crate) struct CheckArgs {
 }
 
 /// What makes a host under test act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Driver {
+    /// The command itself speaks the protocol.
     Shim,
+    /// A shim of ours, before the released CLI.
+    ReasonixCli(Mode),
 }
+
+/// Every driver, and its name on the command line.
+pub(crate) const DRIVERS: [(&str, Driver); 5] = [
+    ("shim", Driver::Shim),
+    ("reasonix-cli", Driver::ReasonixCli(Mode::Acp)),
+    ("reasonix-cli:acp", Driver::ReasonixCli(Mode::Acp)),
+    ("reasonix-cli:run", Driver::ReasonixCli(Mode::Run)),
+    ("reasonix-cli:serve", Driver::ReasonixCli(Mode::Serve)),
+];
 
 impl Driver {
     /// Its name on the command line.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Shim => "shim",
-        }
+        DRIVERS.iter().find(|(_, driver)| *driver == self).map_or("", |(name, _)| name)
     }
+
+    /// The words that start it, those of the user's command aside; `sidecert` is our own program.
+    pub(crate) fn words(self, sidecert: &std::path::Path) -> Vec<OsString> {
+        let Self::ReasonixCli(mode) = self else { return Vec::new() };
+        let mode = match mode {
+            Mode::Acp => "acp",
+            Mode::Run => "run",
+            Mode::Serve => "serve",
+        };
+        let words = ["shim", "reasonix-cli", "--mode", mode, "--"].map(OsString::from);
+        std::iter::once(sidecert.as_os_str().to_owned()).chain(words).collect()
+    }
+}
+
+fn driver(name: &str) -> Result<Driver, String> {
+    let found = DRIVERS.iter().find(|(known, _)| *known == name).map(|(_, driver)| *driver);
+    found.ok_or_else(|| {
+        let names = DRIVERS.map(|(name, _)| name);
+        format!("the drivers are {}{}", names.join(", "), did_you_mean(name, names.into_iter()))
+    })
 }
 
 /// The program that is started, and how.
