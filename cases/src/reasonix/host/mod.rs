@@ -3,6 +3,7 @@
 //! Most scripts begin a session with one guest of ours, called [`ONE`], let the host take a turn with it, and end the
 //! session. What only the host knows, its driver tells: what came of what it was asked for, and what it showed.
 
+mod envelope;
 mod transport;
 
 use sidecert_proto::exchange::Exchange;
@@ -18,7 +19,7 @@ use sidecert_proto::script::{
 use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 1] = [transport::ROWS];
+pub(super) const SECTIONS: [&[Requirement]; 2] = [transport::ROWS, envelope::ROWS];
 
 /// The guest of ours that most scripts have.
 const ONE: &str = "one";
@@ -133,6 +134,14 @@ fn intercept(at: &str) -> String {
 /// A request for this method, as a pattern that captures its id.
 fn request(method: &str) -> String {
     format!(r#"{{"id":{{"$capture":"id"}},"method":"{method}"}}"#)
+}
+
+/// The opening of a stream, as a pattern that captures its id and the stream's.
+fn stream_open() -> String {
+    let method = contract::STREAM_OPEN;
+    format!(
+        r#"{{"id":{{"$capture":"id"}},"method":"{method}","params":{{"streamId":{{"$capture":"stream"}}}}}}"#
+    )
 }
 
 fn reacts(mut script: Script, when: &str, reply: Reply) -> Script {
