@@ -57,7 +57,7 @@ impl Cast<'_> {
 
     /// The script cannot go on.
     pub(super) fn cut(&mut self, cause: String, now: Micros) {
-        (self.waiting, self.fencing) = (None, None);
+        (self.waiting, self.hearing, self.fencing) = (None, None, None);
         if let Some(script) = self.script.take() {
             self.cut_in = Some(script.name.clone());
             self.note(0, now, Kind::Ended { script: Cow::Owned(script.name), cut: Some(Cow::Owned(cause)) });
@@ -144,6 +144,10 @@ impl Cast<'_> {
             micros => format!("{} ms", micros / 1_000),
         };
         let fence = self.fencing.as_ref().and_then(|fencing| fencing.keys().next());
+        if let Some(id) = self.hearing.as_ref().and_then(|hearing| hearing.first()) {
+            let name = self.link(*id).map(|link| link.name.as_str()).unwrap_or_default();
+            return format!("the process of guest {name:?} did not come to read what the host wrote to it");
+        }
         let guest = fence.and_then(|id| self.link(*id)).map(|link| link.name.as_str());
         match (&waiting.what, guest) {
             (_, Some(guest)) => {

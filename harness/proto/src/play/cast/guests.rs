@@ -1,6 +1,7 @@
 //! The other links: the guests of ours that the host launches, what it writes to them, and what they do.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::{Cast, What};
 use crate::budget::LAUNCHES_MOST;
@@ -194,6 +195,9 @@ impl<'a> Cast<'a> {
                 }
             }
             Input::Signal(number) => self.told(id, Told::Signal, &number.to_string(), now),
+            Input::Pong if self.hearing.as_ref().is_some_and(|hearing| hearing.contains(&id)) => {
+                self.unfence(id, now);
+            }
             Input::Pong => {
                 self.told(id, Told::Alive, "true", now);
                 if matches!(&self.waiting, Some(waiting) if matches!(waiting.what, What::Alive(of) if of == id))
@@ -314,7 +318,7 @@ impl<'a> Cast<'a> {
             Some((_, What::Frame { link, pattern, .. }))
                 if *link == id && pattern.matches(root, &script.ids, &mut script.captures) =>
             {
-                self.fencing = None;
+                (self.hearing, self.fencing) = (None, None);
                 self.came(now);
             }
             Some((deadline, What::Silence { until })) => {
@@ -327,8 +331,28 @@ impl<'a> Cast<'a> {
 
     // ---- fences ----
 
-    /// Asks something harmless on every link on which that is legal.
+    /// Lets every guest hear all that is on its way to it, and then ask something harmless.
     pub(super) fn fence(&mut self, now: Micros) {
+        let hears = |link: &Link<'_>| !link.gone && !link.held && link.peer.is_some();
+        let links: BTreeSet<LinkId> =
+            (1..=self.links.len()).filter(|id| self.link(*id).is_some_and(hears)).collect();
+        self.actions.extend(links.iter().map(|&link| Action::Tell { link, order: Order::Ping }));
+        (self.hearing, self.fencing) = (Some(links), None);
+        let deadline = self.budget.deadline(now, self.budget.answer_most);
+        if let Some(waiting) = &mut self.waiting
+            && matches!(waiting.what, What::Outcome(_))
+        {
+            waiting.deadline = deadline;
+        }
+        self.heard(now);
+    }
+
+    /// When all have heard what there was, each that may asks something harmless.
+    fn heard(&mut self, now: Micros) {
+        if self.hearing.as_ref().is_none_or(|hearing| !hearing.is_empty()) {
+            return;
+        }
+        self.hearing = None;
         let links: Vec<LinkId> =
             (1..=self.links.len()).filter(|id| self.link(*id).is_some_and(Link::may_fence)).collect();
         let mut fencing = std::collections::BTreeMap::new();
@@ -342,18 +366,15 @@ impl<'a> Cast<'a> {
             }
         }
         self.fencing = Some(fencing);
-        let most = self.budget.answer_most;
-        let deadline = self.budget.deadline(now, most);
-        if let Some(waiting) = &mut self.waiting
-            && matches!(waiting.what, What::Outcome(_))
-        {
-            waiting.deadline = deadline;
-        }
         self.fenced(now);
     }
 
     /// The fence of this link was answered, or will not be.
     fn unfence(&mut self, id: LinkId, now: Micros) {
+        if self.hearing.as_mut().is_some_and(|hearing| hearing.remove(&id)) {
+            // Its fence, if it has one, comes only now.
+            return self.heard(now);
+        }
         if let Some(fencing) = &mut self.fencing {
             fencing.remove(&id);
             self.fenced(now);

@@ -1,12 +1,12 @@
 //! Plays the guests of a host under test, and asks its driver for what makes it act: a machine like [`Play`].
 //!
 //! Link 0 is the shim in front of the host; every other link is a guest of ours that the host has launched. Within a
-//! link order is exact. Between links there is none but this: an ask is before all that it causes, and after its
-//! outcome every guest asks something harmless; once all have their answers, everything that the host wrote because
-//! of the ask is here, and the record says `settled`.
+//! link order is exact. Between links there is none but this: an ask is before all that it causes. After its outcome
+//! every process of a guest reads what its input holds; then every guest that may asks something harmless. Once all
+//! have their answers, everything that the host wrote because of the ask is here, and the record says `settled`.
 //!
 //! ```text
-//!  stepping --ask--> stepping --outcome--> waiting --it came--> fencing --all answered--> stepping
+//!  stepping --ask--> stepping --outcome--> hearing --all read--> fencing --all answered--> stepping
 //! ```
 
 mod ending;
@@ -64,6 +64,8 @@ pub struct Cast<'a> {
     current: Option<LinkId>,
     /// How many links there were when the script began.
     known: usize,
+    /// The guests that have not yet heard all that the host had written to them when something was over.
+    hearing: Option<BTreeSet<LinkId>>,
     /// The fences that are not answered.
     fencing: Option<BTreeMap<LinkId, i64>>,
     next_id: i64,
@@ -139,6 +141,7 @@ impl<'a> Cast<'a> {
             links: Vec::new(),
             current: None,
             known: 0,
+            hearing: None,
             fencing: None,
             next_id: 1,
             end: None,

@@ -263,7 +263,7 @@ impl Cast<'_> {
     /// The driver cannot bring about what the script needs: it ends here, without a fault of the host.
     fn beyond(&mut self, why: &str, now: Micros) {
         self.told(0, Told::Beyond, &quoted(why), now);
-        (self.waiting, self.fencing) = (None, None);
+        (self.waiting, self.hearing, self.fencing) = (None, None, None);
         if let Some(script) = &mut self.script {
             script.stack.clear();
         }

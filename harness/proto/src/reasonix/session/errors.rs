@@ -5,7 +5,7 @@ use crate::contract::{Contract, Side};
 use crate::exchange::short;
 use crate::json::{Kind, Node};
 use crate::judge::Notes;
-use crate::rpc::Id;
+use crate::rpc::{self, Id};
 
 /// The code that all reasons of the protocol's own domain share.
 const DOMAIN: i64 = -32_000;
@@ -32,7 +32,9 @@ pub(super) fn error(
     notes: &mut Notes<'_>,
 ) {
     let data = body.get("data");
-    if *id == Id::Null {
+    // A host that serves requests under null has other errors for them.
+    let of_frames = [rpc::PARSE_ERROR, rpc::INVALID_REQUEST, rpc::METHOD_NOT_FOUND].contains(&code);
+    if *id == Id::Null && of_frames {
         notes.note(FRAME_ERRORS_PLAIN.of(side), data.is_none(), || {
             format!("the data {}", short(data.map_or("", Node::raw)))
         });
