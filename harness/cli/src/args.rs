@@ -141,7 +141,7 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     /// What makes a host under test act. shim: COMMAND speaks the protocol of docs/host-shim.md itself. reasonix-cli:
-    /// COMMAND is the released Reasonix CLI, told by `acp`; reasonix-cli:run and reasonix-cli:serve are its other ways.
+    /// COMMAND is the released Reasonix CLI, told by `acp`; reasonix-cli:serve tells it by `serve`.
     #[arg(long, value_name = "DRIVER", value_parser = driver)]
     pub(crate) driver: Option<Driver>,
     /// Play also what takes as long as a time limit of the protocol.
@@ -165,11 +165,10 @@ pub(crate) enum Driver {
 }
 
 /// Every driver, and its name on the command line.
-pub(crate) const DRIVERS: [(&str, Driver); 5] = [
+pub(crate) const DRIVERS: [(&str, Driver); 4] = [
     ("shim", Driver::Shim),
     ("reasonix-cli", Driver::ReasonixCli(Mode::Acp)),
     ("reasonix-cli:acp", Driver::ReasonixCli(Mode::Acp)),
-    ("reasonix-cli:run", Driver::ReasonixCli(Mode::Run)),
     ("reasonix-cli:serve", Driver::ReasonixCli(Mode::Serve)),
 ];
 

@@ -3,20 +3,22 @@
 //! Observers run once over each process and note every rule that comes up; judges read the part of the script that
 //! their row names, when it ends. What the target did is data: the only faults here are the recording's own.
 
+mod deciding;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::contract::{Contract, Fact, Method, Side};
+use crate::contract::{Contract, Method, Side};
 use crate::exchange::{self, Pairs, Pending};
 use crate::json::{self, Node, Slots, Tape};
 use crate::machine::{Exited, Left, LinkId, Micros};
 use crate::play::FENCE;
 use crate::requirement::{Basis, Check, Level, Requirement, Rule};
 use crate::rpc::{self, Envelope, Malformed};
-use crate::script::{Need, ScriptDef, Setting};
+use crate::script::Setting;
 use crate::suite::Suite;
 use crate::transcript::{self, End, Event, Kind, LINE_BYTES_MAX, Record, Told, Wait};
-use crate::verdict::{self, At, Broken, Profile, Sight, Verdict, Why};
+use crate::verdict::{self, At, Profile, Sight, Verdict, Why};
 use crate::wire::{Deframer, Line};
 
 /// The longest part of a script that is shown to judges, in bytes.
@@ -696,104 +698,6 @@ impl<'c> Judge<'c> {
         let verdict = verdict::verdict(row, self.profile, process, sight);
         let joined = verdict::join(self.decided.remove(row.id), verdict);
         self.decided.insert(row.id, joined);
-    }
-
-    fn verdict(&self, row: &'static Requirement) -> Verdict {
-        if !self.selected.contains(row.id) {
-            return Verdict::Undecided(Why::NotSelected);
-        }
-        if let Some(why) = self.does_not_hold(row) {
-            return why;
-        }
-        match row.check {
-            Check::Unobservable(why) => Verdict::Undecided(Why::Unobservable(why)),
-            Check::After(script, _) => {
-                let decided = self.decided.get(row.id).cloned();
-                decided.unwrap_or_else(|| Verdict::Undecided(self.never_played(script)))
-            }
-            Check::Always(rule, script) => {
-                let place = self.suite.rules.iter().position(|known| *known == rule);
-                let tally = place.map(|place| self.tallies[place].clone()).unwrap_or_default();
-                match tally.broken {
-                    Some((at, actual)) => self.broken(row, at, actual),
-                    None if tally.kept => Verdict::Pass { remark: None },
-                    None => Verdict::Undecided(self.never_came_up(script)),
-                }
-            }
-        }
-    }
-
-    fn broken(&self, row: &'static Requirement, at: At, actual: String) -> Verdict {
-        let process = at.process;
-        let sight = Sight::SawOther { at: at.event, actual };
-        match verdict::verdict(row, self.profile, process, sight) {
-            Verdict::Fail(broken) => Verdict::Fail(Broken { at, ..broken }),
-            other => other,
-        }
-    }
-
-    fn does_not_hold(&self, row: &'static Requirement) -> Option<Verdict> {
-        if row.holds.editions & self.suite.edition == 0 {
-            let why = format!("it does not hold in {}", self.suite.name);
-            return Some(Verdict::NotApplicable(Cow::Owned(why)));
-        }
-        if let Some(missing) = row.holds.facts.iter().find(|fact| !self.contract.has(**fact)) {
-            let name = match missing {
-                Fact::Method(name) | Fact::Member(name) | Fact::Reason(name) | Fact::Definition(name) => name,
-            };
-            return Some(Verdict::NotApplicable(Cow::Owned(format!("the contract has no {name}"))));
-        }
-        let capability = row.holds.declares?;
-        match &self.declared {
-            Some(declared) if declared.contains(capability) => None,
-            Some(_) => {
-                let who = self.target;
-                Some(Verdict::NotApplicable(Cow::Owned(format!("the {who} does not declare {capability}"))))
-            }
-            None => Some(Verdict::Undecided(self.cut_short())),
-        }
-    }
-
-    /// Why a script that a row needs was not played.
-    fn never_played(&self, script: &ScriptDef) -> Why {
-        if self.foreign {
-            return self.cut_short();
-        }
-        let none = BTreeSet::new();
-        let declared = self.declared.as_ref().unwrap_or(&none);
-        match (Setting { declared, ..self.setting }).unmet(script) {
-            Some(Need::Provocation(name)) => {
-                let known = self.suite.provocations.iter().find(|provocation| provocation.name == name);
-                let says = known.map_or("", |provocation| provocation.says);
-                Why::NotProvoked(Cow::Owned(format!("the provocation `{name}`: {says}")))
-            }
-            Some(Need::Exercise(group)) => Why::NotExercised(group),
-            Some(Need::Declared(what)) if self.target == Side::Host && self.declared.is_some() => {
-                Why::OutOfReach(Cow::Owned(format!("the driver in use does not offer {what}")))
-            }
-            Some(Need::Declared(_)) | None => self.cut_short(),
-        }
-    }
-
-    fn never_came_up(&self, script: &ScriptDef) -> Why {
-        if let Some(why) = self.beyond.get(script.name) {
-            return Why::OutOfReach(Cow::Owned(why.clone()));
-        }
-        match self.cut.get(script.name) {
-            Some(Some(cause)) => Why::CutShort(cause.clone()),
-            Some(None) => Why::NotProvoked(Cow::Borrowed("nothing that it did brought this up")),
-            None => self.never_played(script),
-        }
-    }
-
-    fn cut_short(&self) -> Why {
-        if self.foreign {
-            return Why::NotProvoked(Cow::Borrowed(
-                "no check made this recording, and nothing in it brings this up",
-            ));
-        }
-        let cause = self.judged.cause.clone();
-        Why::CutShort(cause.unwrap_or_else(|| "the recording does not have its script".to_owned()))
     }
 }
 

@@ -57,7 +57,6 @@ const ANY_REFUSAL: &[Accepts] = &[
     specified(super::super::sights::INTERNAL),
 ];
 const IGNORED_BY_SPECIFICATION: &[Accepts] = &[specified(IGNORED)];
-const READ: &[Accepts] = &[specified(EXPIRED)];
 const LAST_COUNTS: &[Accepts] =
     &[observed(EXPIRED), specified(INVALID), specified(INVALID_BY_ID), specified(NO_JSON)];
 
