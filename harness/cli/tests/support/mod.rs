@@ -23,6 +23,19 @@ pub(crate) fn mock(suite: &str, flaw: Option<&str>) -> Vec<String> {
     command
 }
 
+/// The reference host of a suite, as a command.
+pub(crate) fn mock_host(suite: &str, more: &[&str]) -> Vec<String> {
+    let program = program().display().to_string();
+    let words = ["mock", "host", "--suite", suite].into_iter().chain(more.iter().copied()).map(str::to_owned);
+    std::iter::once(program).chain(words).collect()
+}
+
+/// The host that shares no code with us, as a command.
+pub(crate) fn python_host(suite: &str) -> Vec<String> {
+    let host = workspace().join("mock-sidecars/python/host.py").display().to_string();
+    ["python3", "-I", "-S", &host, "--suite", suite].map(str::to_owned).to_vec()
+}
+
 /// The guest that shares no code with us, as a command.
 pub(crate) fn python_guest() -> Vec<String> {
     let guest = workspace().join("mock-sidecars/python/guest.py");

@@ -1,0 +1,142 @@
+//! `check host`: hosts behind a shim, as real processes that launch real guests.
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::process::Output;
+
+use support::{mock_host, python_host, reasonix_cli, sidecert, stderr, stdout};
+
+const SUITES: [&str; 2] = ["reasonix-v1", "reasonix-v2"];
+
+fn check(suite: &str, options: &[&str], command: &[String]) -> Output {
+    let words = ["check", "host", "--suite", suite, "--seed", "1"].into_iter().chain(options.iter().copied());
+    let command = command.iter().map(String::as_str);
+    sidecert(words.chain(["--"]).chain(command))
+}
+
+fn shim(suite: &str, options: &[&str], command: &[String]) -> Output {
+    check(suite, &[&["--driver", "shim"], options].concat(), command)
+}
+
+/// The requirements that failed.
+fn failed(output: &Output) -> BTreeSet<String> {
+    let text = stdout(output);
+    let failed = text.lines().filter_map(|line| line.strip_prefix("FAIL  "));
+    failed.map(|line| line.split_whitespace().next().unwrap_or_default().to_owned()).collect()
+}
+
+fn is_green(output: &Output) {
+    let text = stdout(output);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(output));
+    let last = text.lines().rev().find(|line| line.contains(" pass, ")).unwrap_or_default();
+    assert!(last.contains(" host: ") && last.contains(" 0 fail, 0 warn"), "{text}");
+    assert!(!last.contains("cut short"), "{text}");
+}
+
+#[test]
+fn a_conforming_host_is_green() {
+    for suite in SUITES {
+        is_green(&shim(suite, &[], &mock_host(suite, &[])));
+    }
+    is_green(&shim(SUITES[1], &["--isolate"], &mock_host(SUITES[1], &[])));
+}
+
+#[test]
+fn a_host_that_shares_no_code_with_us_is_green() {
+    for suite in SUITES {
+        is_green(&shim(suite, &[], &python_host(suite)));
+    }
+}
+
+#[test]
+fn the_ways_of_the_released_host_fail_nothing() {
+    let output = shim("reasonix-v2", &[], &mock_host("reasonix-v2", &["--released"]));
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(stdout(&output).contains(" 0 fail, 0 warn"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_flaw_fails_what_it_names_also_as_a_process() {
+    let flaws = [
+        ("host-writes-text", &["reasonix/host-transport/only-frames"][..]),
+        ("host-passes-over-text", &["reasonix/host-transport/text-refused"]),
+        ("host-serves-batches", &["reasonix/host-envelope/batches-refused"]),
+        ("host-answers-twice", &["reasonix/host-envelope/answered-once"]),
+        ("host-has-a-smaller-limit", &["reasonix/host-transport/largest-frame-read"]),
+    ];
+    for (flaw, breaks) in flaws {
+        let output = shim("reasonix-v2", &[], &mock_host("reasonix-v2", &["--flaw", flaw]));
+        assert_eq!(output.status.code(), Some(1), "{flaw}: {}", stdout(&output));
+        let expected: BTreeSet<String> = breaks.iter().map(|&id| id.to_owned()).collect();
+        assert_eq!(failed(&output), expected, "{flaw}: {}", stdout(&output));
+        assert!(stdout(&output).contains("check host --suite reasonix-v2 --driver shim"), "{flaw}");
+    }
+}
+
+#[test]
+fn a_recording_of_a_host_is_judged_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run").display().to_string();
+    let command = mock_host("reasonix-v1", &["--flaw", "host-passes-over-text"]);
+    let report = |output: Output| {
+        let text = stdout(&output);
+        let lines = text.lines().filter(|line| !line.contains(" ms ")).map(str::to_owned);
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let checked = report(shim("reasonix-v1", &["--record", &run], &command));
+    assert_eq!(report(sidecert(["judge", &run])), checked);
+}
+
+#[test]
+fn what_is_no_host_is_told_apart_in_one_line() {
+    let hello = r#"{"shim":1,"name":"x","version":"1","does":["start","stop","turn"]}"#;
+    let nothing =
+        format!("echo '{hello}'; read a; read b; echo '{{\"outcome\":1,\"done\":true}}'; cat >/dev/null");
+    let cases = [
+        ("exit 0", "the host exited with code 0 before it had greeted"),
+        ("echo the reason >&2; exit 3", "the host exited with code 3 before it had greeted"),
+        ("cat >/dev/null", "the shim did not greet in 1 s"),
+        ("echo '{\"shim\":7}'; cat >/dev/null", "the shim speaks version 7 of its protocol, and not 1"),
+        ("echo hello; exit 0", "the host exited with code 0 before it had greeted"),
+        (&nothing, "what was asked is over, and guest \"one\" was not launched"),
+    ];
+    for (script, cause) in cases {
+        let command = ["sh", "-c", script].map(str::to_owned);
+        let output = shim("reasonix-v2", &["--start-timeout", "1s"], &command);
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(3), "{script}: {text}");
+        assert!(text.contains(cause), "{script}: {text}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_one_line() {
+    let mock = mock_host("reasonix-v2", &[]);
+    for (options, says) in [
+        (&[][..], "no driver to make the host act: --driver is one of shim, reasonix-cli"),
+        (&["--driver", "shin"], "the drivers are shim, reasonix-cli"),
+        (&["--driver", "shim", "--only", "reasonix/envelope/*"], "no requirement matches"),
+    ] {
+        let output = check("reasonix-v2", options, &mock);
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{options:?}: {}", stderr(&output));
+    }
+    let missing = shim("reasonix-v2", &[], &["./no-such-shim".to_owned()]);
+    assert_eq!(missing.status.code(), Some(4), "{}", stderr(&missing));
+    let output = sidecert(["check", "guest", "--suite", "reasonix-v2", "--driver", "shim", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--driver: it makes a host act"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_released_cli_keeps_what_is_specified() {
+    let Some(program) = reasonix_cli() else { return };
+    let command = [program.display().to_string()];
+    for driver in ["reasonix-cli", "reasonix-cli:serve"] {
+        let output = check("reasonix-v2", &["--driver", driver], &command);
+        assert_eq!(output.status.code(), Some(0), "{driver}: {}{}", stdout(&output), stderr(&output));
+        assert_eq!(failed(&output), BTreeSet::new(), "{driver}");
+    }
+}
