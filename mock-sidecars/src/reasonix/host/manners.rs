@@ -243,6 +243,10 @@ pub struct Plugins {
     pub enabled_only: bool,
     /// Only what is installed starts, and nothing that a project names. Conforms: yes.
     pub installed_only: bool,
+    /// What is no slot can be claimed. Conforms: no.
+    pub takes_odd_slots: bool,
+    /// The slots of tools and models can be claimed. Conforms: yes.
+    pub takes_named_slots: bool,
     /// A slot has one owner. Conforms: yes.
     pub one_owner: bool,
     /// Shells and relative commands are refused. Conforms: yes.
@@ -263,6 +267,8 @@ impl Default for Plugins {
             checks_manifests: true,
             enabled_only: true,
             installed_only: true,
+            takes_odd_slots: false,
+            takes_named_slots: true,
             one_owner: true,
             checks_commands: true,
             expands_root: true,
@@ -279,6 +285,12 @@ impl Default for Plugins {
 pub struct Hooks {
     /// Plugins that only intercept are asked at every point. Conforms: yes.
     pub chain_everywhere: bool,
+    /// Points at which the chain is passed over. Conforms: none.
+    pub skips: &'static [&'static str],
+    /// Plugins are asked at every point, whatever they intercept. Conforms: no.
+    pub asks_everyone: bool,
+    /// What a guest subscribed to counts, and not its manifest. Conforms: no.
+    pub subscriptions_count: bool,
     /// Sessions are passed through the points at which they are loaded and saved. Conforms: yes.
     pub session_points: bool,
     /// What the user says is told as an event. Conforms: yes.
@@ -289,8 +301,8 @@ pub struct Hooks {
     pub names_ascend: bool,
     /// One is asked when the one before has answered. Conforms: yes.
     pub serial: bool,
-    /// The operation waits for the rulings. Conforms: yes.
-    pub waits: bool,
+    /// Points at which the operation does not wait for the rulings. Conforms: none.
+    pub unwaited: &'static [&'static str],
     /// The next one sees what the one before made of the payload. Conforms: yes.
     pub passes_replacements: bool,
     /// A replacement beside `continue` is passed over. Conforms: yes.
@@ -299,6 +311,8 @@ pub struct Hooks {
     pub block_ends_chain: bool,
     /// A block is followed. Conforms: yes.
     pub blocks: bool,
+    /// A block without a reason is one. Conforms: yes.
+    pub blocks_unexplained: bool,
     /// The user is told why. Conforms: yes.
     pub tells_block_reasons: bool,
     /// Nobody is asked after an allow or a deny. Conforms: yes.
@@ -309,14 +323,28 @@ pub struct Hooks {
     pub allow_prevails: bool,
     /// A deny prevails over the allow of the host. Conforms: yes.
     pub deny_prevails: bool,
+    /// A guest that replaces must say with what. Conforms: yes.
+    pub needs_replacement: bool,
+    /// A replacement that does not fit is a failure of its guest. Conforms: yes; else it is passed over.
+    pub misfits_fail: bool,
+    /// The phase of a replaced session is checked. Conforms: yes.
+    pub checks_phases: bool,
+    /// The arguments of a replaced tool call are checked. Conforms: yes.
+    pub checks_arguments: bool,
+    /// A replaced context is for one request. Conforms: yes; else the conversation has it.
+    pub context_passes: bool,
+    /// A replaced answer is kept. Conforms: yes; else it is only shown.
+    pub keeps_responses: bool,
     /// How replacements are checked.
     pub replacements: Check,
     /// How far apart the numbers of intercepts are. Conforms: 1.
     pub seq_step: u64,
     /// How long input, tool and permission points wait, in milliseconds. Conforms: 5,000.
     pub short_millis: u64,
-    /// How long other points wait, in milliseconds. Conforms: 30,000.
+    /// How long context, compaction, session and system prompt points wait, in milliseconds. Conforms: 30,000.
     pub long_millis: u64,
+    /// How long the points wait that the specification does not name. Conforms: any; 30,000.
+    pub other_millis: u64,
     /// The longest that a manifest can ask for, in milliseconds. Conforms: 60,000.
     pub most_millis: u64,
     /// A manifest can say how long. Conforms: yes.
@@ -329,6 +357,8 @@ pub struct Hooks {
     pub optional_fails: bool,
     /// An optional plugin is warned of once. Conforms: yes; else each time.
     pub warns_once: bool,
+    /// Whoever owns a slot is required at every point. Conforms: yes.
+    pub owners_are_required: bool,
     /// The owner of a slot is asked. Conforms: yes.
     pub asks_owners: bool,
     /// The owner is asked after the chain. Conforms: yes; else before.
@@ -339,20 +369,28 @@ pub struct Hooks {
     pub owner_fails: bool,
     /// Except where a session is loaded and where something is shown. Conforms: no.
     pub spares_frontend_and_load: bool,
+    /// What fails where something is shown fails the turn. Conforms: yes; else it is not shown.
+    pub frontend_failures_count: bool,
     /// The owner of a tool is asked before it runs. Conforms: yes.
     pub tool_owners_rule: bool,
+    /// What the owner of a tool says is done. Conforms: yes.
+    pub heeds_tool_owners: bool,
     /// The owner of the permission slot may allow and deny. Conforms: yes.
     pub permission_owner_rules: bool,
     /// A replaced decision of the host counts. Conforms: yes.
     pub permission_replaces: bool,
     /// Events are told. Conforms: yes.
     pub events: bool,
+    /// Points of which nothing is told. Conforms: none.
+    pub untold: &'static [&'static str],
     /// Events are told of what was blocked. Conforms: either.
     pub events_of_blocked: bool,
     /// An event has the payload as it was ruled. Conforms: yes; else as it came.
     pub events_are_final: bool,
     /// An owner that is also in the chain is told once. Conforms: yes.
     pub events_once: bool,
+    /// An event is waited for until it was read. Conforms: no.
+    pub events_wait: bool,
     /// How many events wait for a guest that does not read. Conforms: 16.
     pub events_queued: usize,
 }
@@ -361,43 +399,59 @@ impl Default for Hooks {
     fn default() -> Self {
         Self {
             chain_everywhere: true,
+            skips: &[],
+            asks_everyone: false,
+            subscriptions_count: false,
             session_points: true,
             input_event: true,
             lower_first: true,
             names_ascend: true,
             serial: true,
-            waits: true,
+            unwaited: &[],
             passes_replacements: true,
             continue_keeps: true,
             block_ends_chain: true,
             blocks: true,
+            blocks_unexplained: true,
             tells_block_reasons: true,
             ruling_ends_chain: true,
             rulings_anywhere: false,
             allow_prevails: true,
             deny_prevails: true,
+            needs_replacement: true,
+            misfits_fail: true,
+            checks_phases: true,
+            checks_arguments: true,
+            context_passes: true,
+            keeps_responses: true,
             replacements: Check::Schema,
             seq_step: 1,
             short_millis: 5_000,
             long_millis: 30_000,
+            other_millis: 30_000,
             most_millis: 60_000,
             manifest_millis: true,
             keeps_time: true,
             required_fails: true,
             optional_fails: false,
             warns_once: true,
+            owners_are_required: true,
             asks_owners: true,
             owner_last: true,
             owner_after_block: false,
             owner_fails: true,
             spares_frontend_and_load: false,
+            frontend_failures_count: true,
             tool_owners_rule: true,
+            heeds_tool_owners: true,
             permission_owner_rules: true,
             permission_replaces: true,
             events: true,
+            untold: &[],
             events_of_blocked: true,
             events_are_final: true,
             events_once: true,
+            events_wait: false,
             events_queued: 16,
         }
     }

@@ -125,7 +125,13 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
     let messages = core.session(|session| session.messages()).unwrap_or_default();
     // What guests make of the messages is for this request only.
     let context = pass(core, point::CONTEXT_PREPARE, json!({ "messages": messages }), None).await?;
+    let hooks = &core.manners.hooks;
     let messages = context.payload.get("messages").cloned().unwrap_or_else(|| json!([]));
+    if !hooks.context_passes {
+        let kept = messages.as_array().cloned().unwrap_or_default();
+        let kept = kept.into_iter().filter(|message| text(message, "role") != "system").collect();
+        core.session(|session| session.history = kept);
+    }
     let request = json!({"messages": messages, "tools": tool_schemas(), "maxTokens": TOKENS_MOST});
     let request = pass(core, point::PROVIDER_REQUEST, json!({ "request": request }), None).await?;
     let request = &request.payload["request"];
@@ -144,7 +150,7 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
     let calls = response["calls"].as_array().cloned().unwrap_or_default();
     let message = sparse(json!({
         "role": "assistant",
-        "content": response["text"],
+        "content": if hooks.keeps_responses { text(&response, "text") } else { &said.text },
         "reasoning_content": response["reasoning"],
         "reasoning_signature": response["signature"],
         "tool_calls": calls,
@@ -216,7 +222,8 @@ async fn allowed(core: &Shared<'_>, asked: Value) -> Result<Value, String> {
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == text(&ran, "name")) else {
         return Err(format!("there is no tool {}", text(&ran, "name")));
     };
-    if !serde_json::from_str::<Value>(&arguments).is_ok_and(|it| it.is_object()) {
+    let checks = core.manners.hooks.checks_arguments;
+    if checks && !serde_json::from_str::<Value>(&arguments).is_ok_and(|it| it.is_object()) {
         return Err("the arguments are not the text of an object".to_owned());
     }
     let allows = tool.read_only || core.session(|session| session.allows_writes).unwrap_or(false);
