@@ -16,6 +16,9 @@ use crate::{Flaw, Misdeed, Trigger, id_of, is_answer, matches, method_of};
 /// The longest line of a guest that a filter looks at, in bytes.
 const LINE_BYTES_MAX: usize = 32 << 20;
 
+/// How much of a line whose end has not come is held back from the host, in bytes.
+const LINE_BYTES_HELD: usize = 48 << 10;
+
 /// The reference host, and its flaw.
 pub struct MockHost<'c> {
     host: ReferenceHost<'c>,
@@ -29,13 +32,17 @@ pub struct MockHost<'c> {
 /// What the filter knows of a guest.
 struct Guest {
     deframer: Deframer,
+    /// The host has heard the beginning of the line that is coming.
+    begun: bool,
+    /// The host hears nothing more of it.
+    deaf: bool,
     /// The methods of its requests, by their ids as they are written.
     asked: BTreeMap<String, String>,
 }
 
 impl Default for Guest {
     fn default() -> Self {
-        Self { deframer: Deframer::new(LINE_BYTES_MAX), asked: BTreeMap::new() }
+        Self { deframer: Deframer::new(LINE_BYTES_MAX), begun: false, deaf: false, asked: BTreeMap::new() }
     }
 }
 
@@ -65,22 +72,46 @@ impl<'c> MockHost<'c> {
 
     /// What a guest says, line by line; those that the flaw lets the host hear.
     fn heard(&mut self, link: LinkId, chunk: &[u8], now: Micros) {
+        let mut chunk = chunk.to_vec();
+        match self.flaw.map(|flaw| flaw.does) {
+            Some(Misdeed::ByReads) if chunk.last() != Some(&b'\n') => {
+                self.fired = true;
+                chunk.push(b'\n');
+            }
+            Some(Misdeed::EndsLinesAt(mark)) => {
+                let text = String::from_utf8_lossy(&chunk);
+                self.fired |= text.contains(mark);
+                chunk = if text.contains(mark) { text.replace(mark, "\n").into_bytes() } else { chunk };
+            }
+            _ => {}
+        }
         let mut kept = Vec::new();
-        let mut deframer =
-            std::mem::replace(&mut self.links.entry(link).or_default().deframer, Deframer::new(0));
-        let mut lines = deframer.push(chunk);
+        let guest = self.links.entry(link).or_default();
+        let mut begun = std::mem::take(&mut guest.begun);
+        let mut deframer = std::mem::replace(&mut guest.deframer, Deframer::new(0));
+        let mut lines = deframer.push(&chunk);
         while let Some(line) = lines.next() {
             let Line::Whole(line) = line else { continue };
             if let Some(method) = method_of(line) {
                 self.links.entry(link).or_default().asked.insert(id_of(line), method);
             }
-            if !self.drops(link, line) {
+            // Of a line whose beginning the host has heard it hears the rest.
+            if std::mem::take(&mut begun) || !self.drops(link, line) {
                 kept.extend_from_slice(line);
                 kept.push(b'\n');
             }
         }
-        self.links.entry(link).or_default().deframer = deframer;
-        if !kept.is_empty() {
+        // A line that has become long is heard as it comes, so that its end need not come.
+        let tail = deframer.tail();
+        if tail.len() > LINE_BYTES_HELD && !matches!(self.flaw, Some(Flaw { does: Misdeed::Patient, .. })) {
+            kept.extend_from_slice(tail);
+            (deframer, begun) = (Deframer::new(LINE_BYTES_MAX), true);
+        } else if !tail.is_empty() && matches!(self.flaw, Some(Flaw { does: Misdeed::Patient, .. })) {
+            self.fired = true;
+        }
+        let guest = self.links.entry(link).or_default();
+        (guest.deframer, guest.begun) = (deframer, begun);
+        if !kept.is_empty() && !guest.deaf {
             self.host.handle(link, Input::Bytes(&kept), now);
         }
     }
@@ -102,6 +133,10 @@ impl<'c> MockHost<'c> {
         captures.entry("id".to_owned()).or_insert_with(|| id_of(line));
         match flaw.does {
             Misdeed::Silence => true,
+            Misdeed::Deaf => {
+                self.links.entry(link).or_default().deaf = true;
+                true
+            }
             Misdeed::Instead(template) => {
                 self.say(link, template, &captures);
                 true

@@ -1,4 +1,4 @@
-//! Conforming mock guests, and the ways in which they can be flawed.
+//! Conforming mock guests and a reference host, and the ways in which they can be flawed.
 //!
 //! A mock is the smallest conforming guest as a process: it reads lines, honours the provocations and ends with its
 //! input. A [`Flaw`] is one named departure from that, and names every requirement that it breaks. The Python guest

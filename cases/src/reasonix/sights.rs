@@ -9,7 +9,7 @@ use sidecert_proto::reasonix::contract::reason;
 use sidecert_proto::requirement::{Accepts, Basis, Seen};
 use sidecert_proto::rpc::{self, Id, Outcome};
 use sidecert_proto::script::{Script, Step};
-use sidecert_proto::transcript::{Frame, Kind, Told};
+use sidecert_proto::transcript::{Frame, Kind, Told, Wait};
 use sidecert_proto::verdict::{Sight, Why};
 
 /// It was answered with a result.
@@ -104,6 +104,16 @@ pub(super) fn became(exchange: &Exchange<'_>, label: &str) -> Sight {
     });
     if end.is_some_and(|end| end.at < sent.at) {
         return Sight::Undecided(Why::CutShort("the connection had ended before it was sent".to_owned()));
+    }
+    // A host answered what was asked behind it: whatever ended the connection then was not this.
+    let between = |at: u64| at > sent.at && end.is_none_or(|end| at < end.at);
+    let settled = exchange.told(Told::Settled).any(|(entry, _)| between(entry.at));
+    // Nor was it where the end was waited for and did not come.
+    let lived_on = exchange.entries().iter().any(|entry| {
+        between(entry.at) && matches!(entry.event.kind, Kind::TimedOut { wait: Wait::Gone, .. })
+    });
+    if settled || lived_on {
+        return Sight::Saw(IGNORED, sent.at);
     }
     let next = exchange.entries().iter().find(|entry| entry.at > sent.at && is_odd(&entry.event.kind));
     match end {
@@ -202,6 +212,11 @@ pub(super) fn refusals<'x>(exchange: &'x Exchange<'_>) -> BTreeMap<&'x str, Answ
     let mut current: Option<&str> = None;
     let mut answers = exchange.responses().filter(|(_, id)| *id == Id::Null).peekable();
     for entry in exchange.entries() {
+        if let Kind::Told { what: Told::Settled, .. } = entry.event.kind {
+            // All that was said before has been answered by now, if it ever is.
+            unanswered.clear();
+            current = None;
+        }
         if let Kind::Frame(Frame { departs: Some(_), label: Some(label), .. }) = &entry.event.kind
             && let Some(before) = current.replace(label)
             && !found.contains_key(before)

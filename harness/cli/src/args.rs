@@ -15,6 +15,7 @@ use sidecert_proto::verdict::Profile;
 use crate::contract::Source;
 use crate::exit;
 use crate::select::did_you_mean;
+use crate::shims::reasonix_cli::Mode;
 
 /// Says whether a guest or a host of a plugin protocol does what its specification asks: which requirements hold, which
 /// do not, where they are written, and which frames show it.
@@ -55,6 +56,14 @@ pub(crate) enum Command {
         #[command(subcommand)]
         side: MockSide,
     },
+    /// Be the guest of a host that is checked, remote-controlled. The host starts it, and nobody else.
+    #[command(hide = true)]
+    Probe(ProbeArgs),
+    /// Be what makes a host that is known do what `check host` says.
+    Shim {
+        #[command(subcommand)]
+        host: ShimSide,
+    },
     /// Look at a protocol's contract, check one, or say what changed between two: for the CI of a protocol.
     Contract {
         #[command(subcommand)]
@@ -80,6 +89,23 @@ pub(crate) enum CheckTarget {
     /// Check a host, which a driver makes act and which launches guests of ours.
     #[command(after_help = exit::TABLE)]
     Host(Box<CheckArgs>),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShimSide {
+    /// Of the released Reasonix CLI, in homes that are thrown away.
+    ReasonixCli(ShimArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShimArgs {
+    /// In which way the CLI is told what to do. Each can do other things: acp most of the user's, serve also forms,
+    /// compaction and another conversation, run only turns.
+    #[arg(long, value_enum, default_value_t = Mode::Acp)]
+    pub(crate) mode: Mode,
+    /// The CLI, by its path.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -114,8 +140,9 @@ pub(crate) struct CheckArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// What makes a host under test act. shim: COMMAND speaks the protocol of docs/host-shim.md itself.
-    #[arg(long, value_enum)]
+    /// What makes a host under test act. shim: COMMAND speaks the protocol of docs/host-shim.md itself. reasonix-cli:
+    /// COMMAND is the released Reasonix CLI, told by `acp`; reasonix-cli:run and reasonix-cli:serve are its other ways.
+    #[arg(long, value_name = "DRIVER", value_parser = driver)]
     pub(crate) driver: Option<Driver>,
     /// Play also what takes as long as a time limit of the protocol.
     #[arg(long)]
@@ -129,18 +156,48 @@ pub(crate) struct CheckArgs {
 }
 
 /// What makes a host under test act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Driver {
+    /// The command itself speaks the protocol.
     Shim,
+    /// A shim of ours, before the released CLI.
+    ReasonixCli(Mode),
 }
+
+/// Every driver, and its name on the command line.
+pub(crate) const DRIVERS: [(&str, Driver); 5] = [
+    ("shim", Driver::Shim),
+    ("reasonix-cli", Driver::ReasonixCli(Mode::Acp)),
+    ("reasonix-cli:acp", Driver::ReasonixCli(Mode::Acp)),
+    ("reasonix-cli:run", Driver::ReasonixCli(Mode::Run)),
+    ("reasonix-cli:serve", Driver::ReasonixCli(Mode::Serve)),
+];
 
 impl Driver {
     /// Its name on the command line.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Shim => "shim",
-        }
+        DRIVERS.iter().find(|(_, driver)| *driver == self).map_or("", |(name, _)| name)
     }
+
+    /// The words that start it, those of the user's command aside; `sidecert` is our own program.
+    pub(crate) fn words(self, sidecert: &std::path::Path) -> Vec<OsString> {
+        let Self::ReasonixCli(mode) = self else { return Vec::new() };
+        let mode = match mode {
+            Mode::Acp => "acp",
+            Mode::Run => "run",
+            Mode::Serve => "serve",
+        };
+        let words = ["shim", "reasonix-cli", "--mode", mode, "--"].map(OsString::from);
+        std::iter::once(sidecert.as_os_str().to_owned()).chain(words).collect()
+    }
+}
+
+fn driver(name: &str) -> Result<Driver, String> {
+    let found = DRIVERS.iter().find(|(known, _)| *known == name).map(|(_, driver)| *driver);
+    found.ok_or_else(|| {
+        let names = DRIVERS.map(|(name, _)| name);
+        format!("the drivers are {}{}", names.join(", "), did_you_mean(name, names.into_iter()))
+    })
 }
 
 /// The program that is started, and how.
@@ -374,6 +431,25 @@ pub(crate) struct TapArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The exit code is what sidecert tells it. 2: the command line is wrong. 70: sidecert cannot be reached,
+or is gone. docs/probe.md says more.")]
+pub(crate) struct ProbeArgs {
+    /// Which guest it is.
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: String,
+    /// Where sidecert listens, unix:PATH or tcp:127.0.0.1:PORT. By default the variable `SIDECERT_PROBE` says.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) at: Option<String>,
+    /// The word that sidecert knows it by. By default the variable `SIDECERT_PROBE_TOKEN` has it.
+    #[arg(long)]
+    pub(crate) token: Option<String>,
+    /// Tell the value of this variable as well. Given several times, several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) show: Vec<String>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum InitSide {
     /// Write a guest: a sidecar, a plugin, an app. Files that are there already are never overwritten.
@@ -410,6 +486,20 @@ pub(crate) enum MockSide {
         /// With this flaw; `sidecert list flaws` names them.
         #[arg(long, value_name = "NAME")]
         flaw: Option<String>,
+    },
+    /// Be a host: the reference host, behind the shim of docs/host-shim.md on standard input and output.
+    Host {
+        /// Of which suite.
+        #[arg(long, value_parser = suite)]
+        suite: &'static Suite,
+        #[command(flatten)]
+        contract: ContractArg,
+        /// With this flaw; `sidecert list flaws` names them.
+        #[arg(long, value_name = "NAME")]
+        flaw: Option<String>,
+        /// Do as the released implementation does wherever it and the specification part.
+        #[arg(long)]
+        released: bool,
     },
 }
 

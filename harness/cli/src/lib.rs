@@ -19,6 +19,7 @@ mod recording;
 mod report;
 mod scripts;
 mod select;
+mod shims;
 mod steps;
 mod target;
 mod trace;
@@ -34,7 +35,7 @@ use sidecert_proto::contract::Side;
 use sidecert_runner::{Stop, stop};
 use tokio::sync::watch;
 
-use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide, ScriptCommand};
+use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide, ScriptCommand, ShimSide};
 use crate::config::Settled;
 use crate::exit::Fault;
 
@@ -46,7 +47,8 @@ pub fn main() -> ExitCode {
         return sidecert_runner::launch::main(words);
     }
     // Who runs a target hears a signal from the first moment on, and ends in order.
-    let listening = first.filter(|word| word == "check" || word == "replay").map(|_| stop::listen());
+    let listening =
+        first.filter(|word| ["check", "replay", "shim"].iter().any(|it| word == it)).map(|_| stop::listen());
     panic::set_hook(Box::new(|info| output::complain(&format!("a fault of sidecert itself: {info}"))));
     match panic::catch_unwind(AssertUnwindSafe(|| run(listening))) {
         Ok(Ok(code)) => code.into(),
@@ -80,14 +82,21 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
         Command::Judge(args) => commands::judge::run(&args),
         Command::Redact(args) => commands::redact::run(&args),
         Command::Tap(args) => commands::tap::run(&args),
+        Command::Probe(args) => Ok(commands::probe::run(args)),
         Command::Mock { side: MockSide::Guest { suite, contract, flaw } } => {
-            commands::mock::run(suite, contract.file.as_deref(), flaw.as_deref())
+            commands::mock::guest(suite, contract.file.as_deref(), flaw.as_deref())
+        }
+        Command::Mock { side: MockSide::Host { suite, contract, flaw, released } } => {
+            commands::mock::host(suite, contract.file.as_deref(), flaw.as_deref(), released)
         }
         Command::Replay(args) => {
             let listening = heard(listening.unwrap_or_else(stop::listen))?;
             commands::replay::run(&args, &listening)
         }
         Command::Script { what: ScriptCommand::From(args) } => commands::script::from(&args),
+        Command::Shim { host: ShimSide::ReasonixCli(args) } => {
+            commands::shim::reasonix_cli(&args, heard(listening.unwrap_or_else(stop::listen))?)
+        }
         Command::Contract { what } => commands::contract::run(&what),
         Command::Explain(args) => commands::explain::run(&args),
         Command::List(args) => commands::list::run(&args),

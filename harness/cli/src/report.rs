@@ -69,7 +69,10 @@ pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
             sha256: run.contract_sha256.clone(),
             built_in: run.contract.is_none(),
         },
-        role: reports::Role::Guest,
+        role: match run.target.0 {
+            Side::Guest => reports::Role::Guest,
+            Side::Host => reports::Role::Host,
+        },
         target: reports::Target { argv: run.argv.clone(), sha256: run.executable_sha256.clone() },
         seed: format!("{:016x}", run.seed),
         profile: match judging.profile {

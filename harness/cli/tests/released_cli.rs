@@ -10,10 +10,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use sidecert_proto::digest::sha256;
-use support::{program, sidecert, stderr, workspace};
+use support::{UNREACHABLE, program, sidecert, stderr, workspace};
 
-/// What the script that records ends with where the CLI cannot be had.
-const UNREACHABLE: i32 = 75;
 /// The longest text with white space that may stand in what is stored, in bytes.
 const TEXT_BYTES_MAX: usize = 12;
 
@@ -23,7 +21,7 @@ fn driven(scenarios: &[&str], raw: &Path) -> bool {
     let mut command = Command::new("python3");
     command.arg(workspace().join("golden/record_reasonix_cli.py"));
     command.arg("--sidecert").arg(program()).arg("--raw").arg(raw);
-    command.arg("--cache").arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("reasonix-cli"));
+    command.arg("--cache").arg(support::reasonix_cli_cache());
     command.args(scenarios.iter().flat_map(|name| ["--only", name]));
     let output = command.output().unwrap();
     if output.status.code() == Some(UNREACHABLE) {

@@ -2,7 +2,7 @@
 //!
 //! What happened comes before what did not: before a tick every source is taken from once more, straight from the
 //! kernel, and one read takes all that a pipe holds. So a tick means that the deadline passed and that everything the
-//! other ends had said by then has been handled; and a flood delays it by one read of each source at most.
+//! other ends had said by then has been handled; and a flood delays it by a few reads of each source at most.
 //!
 //! For each guest: [`Input::Launched`], if it was not there from the start; bytes and standard error as they come,
 //! [`Input::Eof`], then any [`Input::Left`], then [`Input::Exited`] as the last input of its link. Only when something
@@ -168,6 +168,9 @@ enum Spare {
     None,
 }
 
+/// How many sweeps it takes to tell what a link holds: its bytes, their end, what came behind that, its own end.
+const HELD_MOST: usize = 4;
+
 struct Turns {
     links: Vec<Box<dyn Link>>,
     door: Option<Door>,
@@ -202,6 +205,13 @@ impl Turns {
     /// A deadline has come, of the machine or of a link: first what happened, then that it has come.
     fn tick<M: Machine + ?Sized>(&mut self, machine: &mut M) {
         self.sweep(machine, &mut Ask::Kernel);
+        for id in 0..self.links.len() {
+            let mut more = HELD_MOST;
+            while self.how.is_none() && self.links[id].holds() && more > 0 {
+                self.sweep_link(machine, id, &mut Ask::Kernel);
+                more -= 1;
+            }
+        }
         if self.how.is_none() && machine.deadline().is_some_and(|due| due <= self.now()) {
             self.tell(machine, 0, Input::Tick, Spare::All);
         }
@@ -230,13 +240,13 @@ impl Turns {
         let mut heard = self.links[id].listen(ask, now, &mut self.buffer);
         while let Some(news) = self.links[id].news() {
             heard = true;
-            let input = match &news {
-                News::Launched(launched) => Input::Launched(launched),
-                News::NotLaunched(why) => Input::NotLaunched(why),
-                News::Signal(signal) => Input::Signal(*signal),
-                News::Pong => Input::Pong,
+            let (input, spare) = match &news {
+                News::Launched(launched) => (Input::Launched(launched), Spare::Some),
+                News::NotLaunched(why) => (Input::NotLaunched(why), Spare::All),
+                News::Signal(signal) => (Input::Signal(*signal), Spare::Some),
+                News::Pong => (Input::Pong, Spare::Some),
             };
-            self.tell(machine, id, input, Spare::All);
+            self.tell(machine, id, input, spare);
         }
         let mut read = false;
         if let Some(n) = self.links[id].read_errors(ask, &mut self.buffer) {

@@ -32,6 +32,7 @@ pub mod budget;
 pub mod drive;
 pub mod launch;
 pub mod links;
+pub mod offspring;
 mod os;
 pub mod probe;
 pub mod process;

@@ -98,6 +98,11 @@ pub(crate) trait Link: Send {
         None
     }
 
+    /// More has been taken in than is told by now.
+    fn holds(&self) -> bool {
+        false
+    }
+
     /// Some bytes of what the other end says; 0 is its end, once.
     fn read(&mut self, _ask: &mut Ask<'_, '_>, _into: &mut [u8]) -> Option<usize> {
         None
@@ -170,6 +175,10 @@ struct Vacant {
 impl Link for Vacant {
     fn news(&mut self) -> Option<News> {
         self.why.take().map(News::NotLaunched)
+    }
+
+    fn holds(&self) -> bool {
+        self.why.is_some()
     }
 
     fn is_silent(&self) -> bool {

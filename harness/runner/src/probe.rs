@@ -213,7 +213,7 @@ impl Puppet {
                 Ok(())
             }
             ToProbe::Ping => {
-                self.socket.say(&FromProbe::Pong);
+                self.input.ping();
                 Ok(())
             }
             // Ended before it came here.

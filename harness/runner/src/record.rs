@@ -30,8 +30,8 @@ use sidecert_proto::{
     contract::Side,
     digest::Digest,
     judge::Judge,
-    machine::Micros,
-    play::{Missed, Play},
+    machine::{Launch, Micros},
+    play::{Cast, Missed, Play, Player},
     run::Recording,
     script::{Process as Own, ScriptDef, Setting},
     suite::Suite,
@@ -43,7 +43,7 @@ use tokio::sync::watch;
 use crate::{
     budget::{IDLE_AFTER, RECORD_BYTES},
     drive::{DriveFault, drive_here},
-    links::{Links, micros},
+    links::{Links, Probes, micros},
     process::{Process, Spawn, SpawnFault},
     stop::Stop,
 };
@@ -71,6 +71,9 @@ pub struct Order<'a> {
     pub budget: Budget,
     /// What to start.
     pub spawn: &'a Spawn,
+    /// Where a host is under test: the program that each of our guests is, by an absolute path, and a folder for the
+    /// sockets and for what shims keep. Both go by the folder's end.
+    pub probe: Option<(&'a Path, &'a Path)>,
     /// Where the transcripts go. It exists.
     pub folder: &'a Path,
     /// The user's wish to stop.
@@ -442,7 +445,7 @@ fn play(
     budget: Budget,
     known: bool,
     doubted: BTreeSet<String>,
-    turned: &mut dyn FnMut(&Play<'_>),
+    turned: &mut dyn FnMut(&dyn Player),
 ) -> Result<Played, RecordFault> {
     let path = order.folder.join(format!("{}.ndjson", task.name));
     let disk = |error| RecordFault::Disk { path: path.clone(), error };
@@ -455,21 +458,13 @@ fn play(
         watch: order.watch.map(|watch| (watch, task.name.as_str())),
     };
     let drained_at = if order.watch.is_some() { 1 } else { RECORD_BYTES };
-    let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
-    let mut play = Play::new(
-        &task.name,
-        task.plan.iter().copied(),
-        (order.suite.host)(&order.setting),
-        order.setting,
-        budget,
-        (order.suite.line_bytes_max)(order.setting.contract),
-    )
-    .doubt(doubted);
-    let driven =
-        drive_here(&mut play, Links::guest(process), order.stop.clone(), &mut |play: &mut Play<'_>| {
-            turned(play);
-            if play.record().len() >= drained_at { sink.drain(play.record()) } else { Ok(()) }
-        });
+    let mut stage = Stage::new(order, task).map_err(RecordFault::Links)?;
+    let (mut player, links) = stage.player(order, task, budget, doubted)?;
+    let play = &mut *player;
+    let driven = drive_here(play, links, order.stop.clone(), &mut |play: &mut (dyn Player + '_)| {
+        turned(play);
+        if play.record().len() >= drained_at { sink.drain(play.record()) } else { Ok(()) }
+    });
     match driven {
         Ok(_) => {}
         Err(DriveFault::Sink(error)) => return Err(disk(error)),
@@ -491,8 +486,68 @@ fn play(
         opened,
         not_green: sink.judge.filter(|_| once_more).and_then(|judge| not_green(judge, task)),
         missed,
-        heard: play.heard().clone(),
+        heard: play.heard(),
     })
+}
+
+/// What a process needs around it: for a guest nothing, for a host the door of our own guests.
+struct Stage {
+    door: Option<Door>,
+}
+
+struct Door {
+    probes: Option<Probes>,
+    launch: Launch,
+    folder: String,
+}
+
+impl Stage {
+    fn new(order: &Order<'_>, task: &Task) -> io::Result<Self> {
+        let Some((probe, scratch)) = order.probe else { return Ok(Self { door: None }) };
+        let folder = scratch.join(&task.name);
+        std::fs::create_dir(&folder)?;
+        let probes = Probes::listen(scratch)?;
+        let launch = Launch {
+            command: probe.to_string_lossy().into_owned(),
+            args: vec!["probe".to_owned()],
+            env: probes.environment(),
+        };
+        let folder = folder.to_string_lossy().into_owned();
+        Ok(Self { door: Some(Door { probes: Some(probes), launch, folder }) })
+    }
+
+    /// Starts the process, and makes what plays against it.
+    fn player<'s>(
+        &'s mut self,
+        order: &Order<'s>,
+        task: &Task,
+        budget: Budget,
+        doubted: BTreeSet<String>,
+    ) -> Result<(Box<dyn Player + 's>, Links), RecordFault> {
+        let plan = task.plan.iter().copied();
+        match (&mut self.door, order.suite.casting) {
+            (Some(Door { probes, launch, folder }), Some(casting)) => {
+                let mut spawn = order.spawn.clone();
+                let variables = launch.env.iter().map(|(name, value)| (name.into(), value.into()));
+                spawn.env.extend(variables);
+                let process = Process::spawn(&spawn).map_err(RecordFault::Spawn)?;
+                let setting = Setting { probe: launch, folder, ..order.setting };
+                let cast = Cast::new(&task.name, order.suite, casting, plan, setting, budget);
+                let links = match probes.take() {
+                    Some(probes) => Links::host(process, probes),
+                    None => Links::guest(process),
+                };
+                Ok((Box::new(cast), links))
+            }
+            _ => {
+                let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
+                let peer = (order.suite.host)(&order.setting);
+                let line_bytes_max = (order.suite.line_bytes_max)(order.setting.contract);
+                let play = Play::new(&task.name, plan, peer, order.setting, budget, line_bytes_max);
+                Ok((Box::new(play.doubt(doubted)), Links::guest(process)))
+            }
+        }
+    }
 }
 
 /// How long to wait where an answer was waited for `within` already: for a slow target longer than the first time, but

@@ -8,6 +8,7 @@ mod content;
 mod ends;
 mod frames;
 mod handshake;
+mod manners;
 mod released;
 mod stage;
 mod streams;

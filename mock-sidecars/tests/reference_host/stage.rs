@@ -266,6 +266,8 @@ pub(crate) struct Stage<'c> {
     asks: u64,
     /// What the host wrote on link 0.
     pub(crate) lines: Vec<Value>,
+    /// When it wrote each of these.
+    pub(crate) said_at: Vec<Micros>,
     pub(crate) written: Vec<Written>,
     pub(crate) launched: Vec<(LinkId, Launch)>,
     pub(crate) killed: Vec<LinkId>,
@@ -288,6 +290,7 @@ impl<'c> Stage<'c> {
             sent: 0,
             asks: 0,
             lines: Vec::new(),
+            said_at: Vec::new(),
             written: Vec::new(),
             launched: Vec::new(),
             killed: Vec::new(),
@@ -477,9 +480,10 @@ impl<'c> Stage<'c> {
                 Action::Write { link: 0, bytes, .. } => {
                     let line = std::str::from_utf8(&bytes).unwrap().strip_suffix('\n').unwrap();
                     self.lines.push(serde_json::from_str(line).unwrap());
+                    self.said_at.push(self.now);
                 }
                 Action::Write { link, bytes, .. } => {
-                    self.send(LATENCY, link, Parcel::ToGuest(bytes.to_vec()))
+                    self.send(LATENCY, link, Parcel::ToGuest(bytes.to_vec()));
                 }
                 Action::Close { link } => self.send(LATENCY, link, Parcel::CloseGuest),
                 Action::Kill { link } => {

@@ -90,7 +90,7 @@ const LONG_POINTS: [&str; 5] = [
 const OTHER_POINTS: [&str; 4] =
     [point::PROVIDER_REQUEST, point::PROVIDER_RESPONSE, point::AGENT_BEFORE_START, point::FRONTEND_EVENT];
 
-const COMPACTION_POINTS: [&str; 2] = [point::COMPACTION_PREPARE, point::COMPACTION_COMPLETE];
+pub(super) const COMPACTION_POINTS: [&str; 2] = [point::COMPACTION_PREPARE, point::COMPACTION_COMPLETE];
 
 pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-interception/sequence-counted", Host)
@@ -471,7 +471,7 @@ pub(super) static EVERY_POINT: ScriptDef = ScriptDef {
     },
 };
 
-static COMPACTION: ScriptDef = ScriptDef {
+pub(super) static COMPACTION: ScriptDef = ScriptDef {
     name: "conversation-compacted",
     process: Process::Tour,
     needs: &[],

@@ -3,6 +3,7 @@
 //! Most scripts begin a session with one guest of ours, called [`ONE`], let the host take a turn with it, and end the
 //! session. What only the host knows, its driver tells: what came of what it was asked for, and what it showed.
 
+mod envelope;
 mod interception;
 mod rulings;
 mod slots;
@@ -21,7 +22,8 @@ use sidecert_proto::script::{
 use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 3] = [transport::ROWS, interception::ROWS, slots::ROWS];
+pub(super) const SECTIONS: [&[Requirement]; 4] =
+    [transport::ROWS, envelope::ROWS, interception::ROWS, slots::ROWS];
 
 /// The guest of ours that most scripts have.
 const ONE: &str = "one";
@@ -136,6 +138,14 @@ fn intercept(at: &str) -> String {
 /// A request for this method, as a pattern that captures its id.
 fn request(method: &str) -> String {
     format!(r#"{{"id":{{"$capture":"id"}},"method":"{method}"}}"#)
+}
+
+/// The opening of a stream, as a pattern that captures its id and the stream's.
+fn stream_open() -> String {
+    let method = contract::STREAM_OPEN;
+    format!(
+        r#"{{"id":{{"$capture":"id"}},"method":"{method}","params":{{"streamId":{{"$capture":"stream"}}}}}}"#
+    )
 }
 
 fn reacts(mut script: Script, when: &str, reply: Reply) -> Script {

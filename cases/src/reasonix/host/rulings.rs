@@ -187,7 +187,7 @@ pub(super) fn all_came(x: &Exchange<'_>, labels: &[&str], accepts: &[Accepts]) -
         let Sight::Saw(seen, at) = &sight else { return sight };
         match accepts.iter().position(|accepted| accepted.seen == *seen) {
             Some(place) if last.as_ref().is_none_or(|(known, _)| place > *known) => {
-                last = Some((place, sight))
+                last = Some((place, sight));
             }
             Some(_) => {}
             None => return Sight::SawOther { at: *at, actual: format!("{label}: {}", seen.0) },
@@ -198,9 +198,11 @@ pub(super) fn all_came(x: &Exchange<'_>, labels: &[&str], accepts: &[Accepts]) -
 
 /// Something did not go on: the model was not asked, and the user was told.
 pub(super) fn stopped(x: &Exchange<'_>, label: &str) -> Sight {
-    judged(span(x, label).map(|within| match opened(x, &within).is_empty() {
-        true => came(x, label),
-        false => Sight::SawOther { at: *within.end(), actual: "the model was asked all the same".to_owned() },
+    judged(span(x, label).map(|within| {
+        if opened(x, &within).is_empty() {
+            return came(x, label);
+        }
+        Sight::SawOther { at: *within.end(), actual: "the model was asked all the same".to_owned() }
     }))
 }
 

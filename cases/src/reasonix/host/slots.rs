@@ -16,7 +16,8 @@ use sidecert_proto::transcript::{Kind, Told};
 use sidecert_proto::verdict::Sight;
 
 use super::interception::{
-    DID_NOT_RUN, EVERY_POINT, FAILS, FAILS_OBSERVED, INTERCEPTION, LS, OWNERS_ONLY, RAN, TOOLS, WIRED,
+    COMPACTION, COMPACTION_POINTS, DID_NOT_RUN, EVERY_POINT, FAILS, FAILS_OBSERVED, INTERCEPTION, LS,
+    OWNERS_ONLY, RAN, TOOLS, WIRED,
 };
 use super::rulings::{
     BLOCK, CONTINUE, HURRY, all_came, asks_at, came, context_of, does, errs_on, frames_at, input, is_to,
@@ -135,6 +136,14 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A guest is told what has passed each point that it intercepts.", &[INTERCEPTION])
         .accepts(&[specified(TOLD_ALL), observed(TOLD_MOST)])
         .checked(After(&EVERY_POINT, every_point_told)),
+    must("reasonix/host-events/compaction-told", Host)
+        .says("A guest is told what is compacted, and what comes of it.", &[INTERCEPTION])
+        .accepts(&[specified(TOLD_ALL)])
+        .checked(After(&COMPACTION, |x| told_after(x, "compact", &COMPACTION_POINTS))),
+    must("reasonix/host-events/rotation-told", Host)
+        .says("A guest is told when another conversation begins.", &[INTERCEPTION])
+        .accepts(&[specified(TOLD_ALL)])
+        .checked(After(&ROTATION, |x| told_after(x, "rotate", &[point::SESSION_ROTATE]))),
     must("reasonix/host-events/final-payload", Host)
         .says("An event has the payload as the guests and the owner have left it.", &[])
         .accepts(&[observed(FINAL)])
@@ -323,6 +332,17 @@ static POLICY: ScriptDef = ScriptDef {
     },
 };
 
+static ROTATION: ScriptDef = ScriptDef {
+    name: "another-conversation",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let one = Plugin::new(setting, ONE).intercepts(&[point::SESSION_ROTATE]);
+        let it = turn(begin("another-conversation", setting, &[one]), TURN, "sidecert-rotate");
+        stop(it.step(ask("rotate", r#"{"do":"new-session"}"#)).step(outcome("rotate")))
+    },
+};
+
 /// How often it is told something that it does not read.
 const UNREAD: u32 = 20;
 
@@ -506,6 +526,32 @@ fn every_point_told(x: &Exchange<'_>) -> Sight {
         } else {
             let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
             Sight::SawOther { at, actual: format!("no event at {missing}") }
+        }
+    }))
+}
+
+/// Whether events at all these points followed what was asked, and done.
+fn told_after(x: &Exchange<'_>, label: &str, points: &[&str]) -> Sight {
+    judged(span(x, label).map(|within| {
+        let passed = |at: &str, method| frames_at(x, method, at).any(|(entry, _)| within.contains(&entry.at));
+        match came(x, label) {
+            Sight::Saw(DONE, _) => {}
+            Sight::Saw(..) => return not_provoked("did that"),
+            other => return other,
+        }
+        let at = *within.end();
+        match points.iter().find(|at| !passed(at, contract::EVENT)) {
+            None => Sight::Saw(TOLD_ALL, at),
+            // A host that finds nothing worth compacting passes no point.
+            Some(_)
+                if label == "compact"
+                    && !points
+                        .iter()
+                        .any(|at| passed(at, contract::EVENT) || passed(at, contract::INTERCEPT)) =>
+            {
+                not_provoked("compacted anything")
+            }
+            Some(missing) => Sight::SawOther { at, actual: format!("no event at {missing}") },
         }
     }))
 }

@@ -22,7 +22,7 @@ use sidecert_runner::{Spawn, Stop};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::args::{CheckArgs, Driver};
+use crate::args::{CheckArgs, DRIVERS, Driver};
 use crate::commands::judge;
 use crate::exit::{self, Fault};
 use crate::progress::Progress;
@@ -74,7 +74,10 @@ fn driver(args: &CheckArgs, side: Side) -> Result<Option<Driver>, Fault> {
             Err(Fault::usage("--driver: it makes a host act, and here a guest is checked"))
         }
         (Side::Host, Some(driver)) => Ok(Some(driver)),
-        (Side::Host, None) => Err(Fault::usage("no driver to make the host act: --driver is shim")),
+        (Side::Host, None) => {
+            let names = DRIVERS.map(|(name, _)| name).join(", ");
+            Err(Fault::usage(format!("no driver to make the host act: --driver is one of {names}")))
+        }
     }
 }
 
@@ -153,8 +156,18 @@ pub(crate) fn checked(
         processes: Vec::new(),
     };
     folder.write(&run)?;
+    let probe = match side {
+        Side::Guest => None,
+        // Started by somebody else, it cannot be named as our own process is.
+        Side::Host => Some(std::env::current_exe().map_err(|error| Fault {
+            code: exit::OURS,
+            says: format!("where sidecert itself is, nobody says: {error}"),
+        })?),
+    };
+    let driving = driver.zip(probe.as_deref()).map(|(driver, probe)| driver.words(probe)).unwrap_or_default();
+    let driven: Vec<OsString> = driving.into_iter().chain(command.iter().cloned()).collect();
     let spawn = Spawn {
-        argv: args.target.wrapped(&command)?,
+        argv: args.target.wrapped(&driven)?,
         env: environment.variables,
         cwd: args.target.cwd.clone(),
         launcher: PathBuf::from("/proc/self/exe"),
@@ -164,6 +177,7 @@ pub(crate) fn checked(
     let order = Order {
         suite,
         side,
+        probe: probe.as_deref().map(|probe| (probe, scratch.path())),
         setting,
         scripts: &scripts,
         selected: &selected,

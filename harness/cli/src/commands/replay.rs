@@ -59,6 +59,7 @@ pub(crate) fn run(args: &ReplayArgs, listening: &watch::Receiver<Stop>) -> Resul
     let planned = scripts::planned(&given);
     let order = Order {
         side: Side::Guest,
+        probe: None,
         suite: opened.suite,
         setting,
         scripts: &planned,

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -35,6 +36,36 @@ pub(crate) fn node_guest() -> Option<Vec<String>> {
         return None;
     }
     Some(vec!["node".to_owned(), workspace().join("mock-sidecars/node/guest.mjs").display().to_string()])
+}
+
+/// What ends with this could not reach something on the network.
+pub(crate) const UNREACHABLE: i32 = 75;
+
+/// Where the released Reasonix CLI is installed for tests.
+pub(crate) fn reasonix_cli_cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("reasonix-cli")
+}
+
+/// The released Reasonix CLI, installed when it is first asked for; `None`, said aloud, where it cannot be had.
+pub(crate) fn reasonix_cli() -> Option<PathBuf> {
+    static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let installed = INSTALLED.get_or_init(|| {
+        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+            return Err("it is not released for this platform".into());
+        }
+        let script =
+            "import sys, pathlib, record_reasonix_cli as it; print(it.install(pathlib.Path(sys.argv[1])))";
+        let mut command = Command::new("python3");
+        command.args(["-B", "-c", script]).arg(reasonix_cli_cache()).current_dir(workspace().join("golden"));
+        let output = command.output().unwrap();
+        if output.status.code() == Some(UNREACHABLE) {
+            return Err(stderr(&output).trim().to_owned());
+        }
+        assert!(output.status.success(), "{}", stderr(&output));
+        Ok(stdout(&output).trim().into())
+    });
+    let installed = installed.as_ref().map_err(|why| skipped(&format!("the released Reasonix CLI: {why}")));
+    installed.ok().cloned()
 }
 
 /// Whether there is such an interpreter.

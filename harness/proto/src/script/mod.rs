@@ -100,6 +100,8 @@ pub struct Setting<'a> {
     pub seed: u64,
     /// A folder for the target's workspace, as text; it may not exist on this machine.
     pub workspace: &'a str,
+    /// Where the target is a host: a folder for what its shim must keep, as text.
+    pub folder: &'a str,
     /// Where the target is a host: the remote-controlled process that each of our plugins is.
     pub probe: &'a Launch,
     /// The scripts that the user gave. A [`ScriptDef`] of the same name stands for each.
@@ -120,6 +122,7 @@ impl<'a> Setting<'a> {
             exercised: &NONE,
             seed: 0,
             workspace: "/",
+            folder: "/",
             probe: &NO_PROBE,
             given: &[],
         }

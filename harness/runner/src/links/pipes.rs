@@ -96,6 +96,10 @@ impl Link for Pipes {
         self.launched.take().map(News::Launched)
     }
 
+    fn holds(&self) -> bool {
+        self.launched.is_some()
+    }
+
     fn read(&mut self, ask: &mut Ask<'_, '_>, into: &mut [u8]) -> Option<usize> {
         if self.reading { read_until_end(&mut self.input, ask, into) } else { None }
     }

@@ -1,14 +1,10 @@
 //! Where probes connect to, and the door through which they become links.
 
 use std::{
-    fs,
-    io::{self, ErrorKind},
+    fs, io,
     os::{
         fd::OwnedFd,
-        unix::{
-            fs::{DirBuilderExt as _, PermissionsExt as _},
-            net::UnixListener,
-        },
+        unix::{fs::DirBuilderExt as _, net::UnixListener},
     },
     path::{Path, PathBuf},
 };
@@ -32,34 +28,26 @@ use crate::{
 #[derive(Debug)]
 pub struct Probes {
     listener: OwnedFd,
-    path: Removed,
+    folder: Removed,
     token: String,
 }
 
 impl Probes {
-    /// Listens in this folder, which is made if it is not there, and must be nobody else's to enter.
+    /// Listens in a folder of its own that is made in this one, and that only its owner may enter.
     ///
-    /// Fails when it is not so, or where its path is too long for a socket (about 100 bytes).
+    /// Fails where the path becomes too long for a socket, which may have some 100 bytes.
     pub fn listen(folder: &Path) -> io::Result<Self> {
-        match fs::DirBuilder::new().mode(0o700).create(folder) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-        let mode = fs::symlink_metadata(folder)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            let says = format!("others may enter {}: `chmod 700` it", folder.display());
-            return Err(io::Error::new(ErrorKind::PermissionDenied, says));
-        }
-        let path = folder.join(format!("probe-{}", hex(&os::random::<4>()?)));
-        let listener = UnixListener::bind(&path)?;
-        let path = Removed(path);
+        let folder = folder.join(format!("probes-{}", hex(&os::random::<4>()?)));
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let folder = Removed { socket: folder.join("socket"), folder };
+        let listener = UnixListener::bind(&folder.socket)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener: listener.into(), path, token: hex(&os::random::<16>()?) })
+        Ok(Self { listener: listener.into(), folder, token: hex(&os::random::<16>()?) })
     }
 
     /// The variables that a probe must find in its environment.
     pub fn environment(&self) -> Vec<(String, String)> {
-        let at = format!("unix:{}", self.path.0.display());
+        let at = format!("unix:{}", self.folder.socket.display());
         vec![(probe::AT.to_owned(), at), (probe::TOKEN.to_owned(), self.token.clone())]
     }
 }
@@ -68,13 +56,17 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// A file that is removed when this is dropped.
+/// A folder with a socket in it; both are removed when this is dropped.
 #[derive(Debug)]
-struct Removed(PathBuf);
+struct Removed {
+    folder: PathBuf,
+    socket: PathBuf,
+}
 
 impl Drop for Removed {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_file(&self.socket);
+        let _ = fs::remove_dir(&self.folder);
     }
 }
 
@@ -84,7 +76,7 @@ pub(crate) struct Door {
     token: String,
     pending: Vec<Pending>,
     admitted: usize,
-    _path: Removed,
+    _folder: Removed,
 }
 
 struct Pending {
@@ -102,9 +94,9 @@ enum Seen {
 
 impl Door {
     /// Needs a runtime.
-    pub(super) fn new(Probes { listener, path, token }: Probes) -> io::Result<Self> {
+    pub(super) fn new(Probes { listener, folder, token }: Probes) -> io::Result<Self> {
         let listener = End::reading(listener)?;
-        Ok(Self { listener, token, pending: Vec::new(), admitted: 0, _path: path })
+        Ok(Self { listener, token, pending: Vec::new(), admitted: 0, _folder: folder })
     }
 
     /// Lets those in who say the word, in the order in which they do; `true` when anything happened.

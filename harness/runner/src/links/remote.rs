@@ -27,7 +27,10 @@ pub(super) struct Remote {
     /// The connection, until it is at its end.
     end: Option<End>,
     heard: BytesMut,
-    news: VecDeque<News>,
+    /// What is to be told, and how many inputs and their end before: the order of the probe is kept.
+    news: VecDeque<(u64, News)>,
+    came: u64,
+    told: u64,
     reading: bool,
     /// How much more the probe may read.
     credit: usize,
@@ -140,7 +143,9 @@ impl Remote {
         Self {
             end: Some(end),
             heard: BytesMut::new(),
-            news: [News::Launched(Box::new(launched))].into(),
+            news: [(0, News::Launched(Box::new(launched)))].into(),
+            came: 0,
+            told: 0,
             reading: true,
             credit: 0,
             input: BytesMut::new(),
@@ -170,9 +175,13 @@ impl Remote {
             match told {
                 FromProbe::Read(bytes) => {
                     self.credit = self.credit.checked_sub(bytes.len()).ok_or(Garbage)?;
+                    self.came += bytes.len() as u64;
                     self.input.extend_from_slice(&bytes);
                 }
-                FromProbe::ReadEof => self.input_end.happens(),
+                FromProbe::ReadEof if self.input_end == Told::Never => {
+                    self.came += 1;
+                    self.input_end.happens();
+                }
                 FromProbe::Wrote(count) => self.took += self.output.wrote(count as usize)?,
                 FromProbe::WriteFailed(_) => {
                     self.output.lose();
@@ -183,12 +192,13 @@ impl Remote {
                 }
                 FromProbe::ErrorsFailed(_) => self.errors.lose(),
                 FromProbe::Signal(signal) => {
-                    self.news.push_back(News::Signal(i32::try_from(signal).map_err(|_| Garbage)?));
+                    let signal = i32::try_from(signal).map_err(|_| Garbage)?;
+                    self.news.push_back((self.came, News::Signal(signal)));
                 }
-                FromProbe::Pong => self.news.push_back(News::Pong),
+                FromProbe::Pong => self.news.push_back((self.came, News::Pong)),
                 // The machine sees the one that was started when that connects.
                 FromProbe::Spawned(_) | FromProbe::NotSpawned(_) => {}
-                FromProbe::Hello(_) => return Err(Garbage),
+                FromProbe::Hello(_) | FromProbe::ReadEof => return Err(Garbage),
             }
         }
         Ok(())
@@ -223,7 +233,9 @@ impl Remote {
 
     /// Makes frames of all that may go now, and gives the socket as much as it takes.
     fn send(&mut self, ask: &mut Ask<'_, '_>) {
-        self.prepare();
+        if self.end.is_some() {
+            self.prepare();
+        }
         while let Some(end) = self.end.as_ref().filter(|_| !self.frames.is_empty()) {
             match end.write(ask, &self.frames) {
                 Some(Ok(n)) => self.frames.advance(n),
@@ -266,7 +278,17 @@ impl Link for Remote {
     }
 
     fn news(&mut self) -> Option<News> {
-        self.news.pop_front()
+        let (after, _) = self.news.front()?;
+        if *after > self.told && self.reading {
+            return None;
+        }
+        self.news.pop_front().map(|(_, news)| news)
+    }
+
+    fn holds(&self) -> bool {
+        let input = self.reading && (!self.input.is_empty() || self.input_end == Told::NotYet);
+        let told = self.took == 0 && self.broken != Told::NotYet && self.exited != Told::NotYet;
+        input || !told || !self.news.is_empty()
     }
 
     fn read(&mut self, _ask: &mut Ask<'_, '_>, into: &mut [u8]) -> Option<usize> {
@@ -274,9 +296,12 @@ impl Link for Remote {
             return None;
         }
         if self.input.is_empty() {
-            return self.input_end.tell().then_some(0);
+            let ended = self.input_end.tell();
+            self.told += u64::from(ended);
+            return ended.then_some(0);
         }
         let n = self.input.len().min(into.len());
+        self.told += n as u64;
         self.input.copy_to_slice(&mut into[..n]);
         Some(n)
     }
@@ -342,6 +367,6 @@ impl Link for Remote {
     }
 
     fn is_silent(&self) -> bool {
-        self.exited == Told::Known
+        self.exited == Told::Known && (!self.reading || self.input.is_empty())
     }
 }

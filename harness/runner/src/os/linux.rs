@@ -230,15 +230,16 @@ pub(crate) fn hush(bell: &OwnedFd) {
     let _ = rustix::io::read(bell, &mut [0; 8]);
 }
 
-/// Waits until the bell rings, or there is something to read; says which.
-pub(crate) fn await_bell(bell: &OwnedFd, from: Option<BorrowedFd<'_>>) -> (bool, bool) {
+/// Whether the bell rings, and whether there is something to read; `wait`: once one of them is so.
+pub(crate) fn await_bell(bell: &OwnedFd, from: Option<BorrowedFd<'_>>, wait: bool) -> (bool, bool) {
     let mut polled = [
         PollFd::new(bell, PollFlags::IN),
         from.map_or(PollFd::new(bell, PollFlags::empty()), |from| {
             PollFd::from_borrowed_fd(from, PollFlags::IN)
         }),
     ];
-    while let Err(Errno::INTR) = poll(&mut polled, None) {}
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    while let Err(Errno::INTR) = poll(&mut polled, if wait { None } else { Some(&now) }) {}
     let [rang, ready] = polled.map(|fd| !fd.revents().is_empty());
     (rang, ready)
 }

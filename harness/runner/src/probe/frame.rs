@@ -209,7 +209,9 @@ mod tests {
             ToProbe::Ping,
         ];
         let mut bytes = BytesMut::new();
-        all.iter().for_each(|it| it.put(&mut bytes));
+        for it in &all {
+            it.put(&mut bytes);
+        }
         for it in all {
             assert_eq!(ToProbe::take(&mut bytes), Ok(Some(it)));
         }
@@ -226,7 +228,9 @@ mod tests {
             FromProbe::Spawned(7),
             FromProbe::NotSpawned(2),
         ];
-        all.iter().for_each(|it| it.put(&mut bytes));
+        for it in &all {
+            it.put(&mut bytes);
+        }
         for it in all {
             assert_eq!(FromProbe::take(&mut bytes), Ok(Some(it)));
         }

@@ -21,14 +21,20 @@ use crate::{
 /// Standard input: read as far as there is credit, and told.
 pub(super) struct Input {
     credit: AtomicUsize,
+    /// Not answered yet.
+    pings: AtomicUsize,
     closed: AtomicBool,
     changed: OwnedFd,
 }
 
 impl Input {
     pub(super) fn begin(socket: &Arc<Socket>) -> io::Result<Arc<Self>> {
-        let changed = os::bell()?;
-        let input = Arc::new(Self { credit: AtomicUsize::new(0), closed: AtomicBool::new(false), changed });
+        let input = Arc::new(Self {
+            credit: AtomicUsize::new(0),
+            pings: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            changed: os::bell()?,
+        });
         let (running, socket) = (Arc::clone(&input), Arc::clone(socket));
         start("input", move || running.run(&socket))?;
         Ok(input)
@@ -46,39 +52,68 @@ impl Input {
         os::ring(&self.changed);
     }
 
+    /// Answers when all that is there now has been told, as far as there is credit.
+    pub(super) fn ping(&self) {
+        self.pings.fetch_add(1, Ordering::SeqCst);
+        os::ring(&self.changed);
+    }
+
     /// It closes by itself, and waits without reading: a descriptor in use elsewhere is not closed for the other end.
     fn run(&self, socket: &Socket) {
         let stdin = io::stdin();
         let mut buffer = vec![0; READ_BYTES];
-        let mut ended = false;
-        while !self.closed.load(Ordering::SeqCst) {
+        let mut open = true;
+        // What is to be answered, and how many bytes are to be told before.
+        let (mut pings, mut before) = (0, 0);
+        loop {
+            if self.closed.swap(false, Ordering::SeqCst) {
+                open = false;
+                let _ = os::close_stdin();
+            }
             let credit = self.credit.load(Ordering::SeqCst);
-            let from = (credit > 0 && !ended).then(|| stdin.as_fd());
-            let (changed, ready) = os::await_bell(&self.changed, from);
+            let from = (open && credit > 0).then(|| stdin.as_fd());
+            let (changed, ready) = os::await_bell(&self.changed, from, pings == 0);
             if changed {
                 os::hush(&self.changed);
+                let asked = self.pings.swap(0, Ordering::SeqCst);
+                pings += asked;
+                if asked > 0 {
+                    before = unread();
+                }
                 // It may be that this is not to be read any more.
                 continue;
             }
-            if !ready {
-                continue;
-            }
-            let most = credit.min(buffer.len());
-            match os::read(&stdin, &mut buffer[..most]) {
-                Ok(read @ 1..) => {
-                    self.credit.fetch_sub(read, Ordering::SeqCst);
-                    socket.say(&FromProbe::Read(Bytes::copy_from_slice(&buffer[..read])));
+            // What is ready and has no bytes is at its end, which is told before as well.
+            if pings > 0 && !(ready && (before > 0 || unread() == 0)) {
+                for _ in 0..std::mem::take(&mut pings) {
+                    socket.say(&FromProbe::Pong);
                 }
-                Err(error)
-                    if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
-                Ok(0) | Err(_) => {
-                    ended = true;
-                    socket.say(&FromProbe::ReadEof);
+            } else if ready {
+                let most = credit.min(buffer.len());
+                match os::read(&stdin, &mut buffer[..most]) {
+                    Ok(read @ 1..) => {
+                        before = before.saturating_sub(read);
+                        self.credit.fetch_sub(read, Ordering::SeqCst);
+                        socket.say(&FromProbe::Read(Bytes::copy_from_slice(&buffer[..read])));
+                    }
+                    Err(error) if is_passing(&error) => {}
+                    Ok(0) | Err(_) => {
+                        open = false;
+                        socket.say(&FromProbe::ReadEof);
+                    }
                 }
             }
         }
-        let _ = os::close_stdin();
     }
+}
+
+/// How many bytes are unread on standard input.
+fn unread() -> usize {
+    usize::try_from(os::unread(io::stdin())).unwrap_or(usize::MAX)
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }
 
 /// Which stream is written to.
@@ -106,7 +141,7 @@ impl Output {
         let (queue, pieces) = mpsc::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let writer = Writer { socket: Arc::clone(socket), which, waiting: Arc::clone(&waiting) };
-        start("output", move || writer.run(&pieces))?;
+        start(if which == Which::Output { "output" } else { "errors" }, move || writer.run(&pieces))?;
         Ok(Self { queue, waiting, closed: false })
     }
 

@@ -9,6 +9,7 @@ mod drives;
 mod guest;
 mod launches;
 mod player;
+mod probes;
 mod spawns;
 
 use std::{
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     match args.next().as_deref().and_then(OsStr::to_str) {
         Some(launch::WORD) => launch::main(args),
         Some(guest::WORD) => guest::main(args),
+        Some(probes::WORD) => probes::main(args),
         _ => test(&env::args().skip(1).collect::<Vec<_>>()),
     }
 }
@@ -48,7 +50,7 @@ fn test(args: &[String]) -> ExitCode {
         filters.is_empty()
             || filters.iter().any(|&filter| if exact { name == filter } else { name.contains(filter) })
     };
-    let tests: Vec<Test> = [drives::TESTS, launches::TESTS, spawns::TESTS]
+    let tests: Vec<Test> = [drives::TESTS, launches::TESTS, probes::TESTS, spawns::TESTS]
         .concat()
         .into_iter()
         .filter(|(name, _)| wanted(name))

@@ -27,6 +27,7 @@ const OUT_BYTES_MAX: usize = 8 << 20;
 pub(crate) struct Told {
     pub(crate) out: Vec<u8>,
     pub(crate) out_bytes: usize,
+    pub(crate) errors: Vec<u8>,
     pub(crate) error_bytes: usize,
     pub(crate) wrote: usize,
     pub(crate) left: Vec<Left>,
@@ -52,7 +53,7 @@ impl Told {
         complete.then(|| lines.iter().map(|line| line.parse().unwrap()).collect())
     }
 
-    fn note(&mut self, input: &Input<'_>) {
+    pub(crate) fn note(&mut self, input: &Input<'_>) {
         let kind = match input {
             Input::Bytes(bytes) => {
                 self.out_bytes += bytes.len();
@@ -69,6 +70,9 @@ impl Told {
             Input::Broken => "broken",
             Input::Stderr(bytes) => {
                 self.error_bytes += bytes.len();
+                if self.errors.len() < OUT_BYTES_MAX {
+                    self.errors.extend_from_slice(bytes);
+                }
                 "stderr"
             }
             Input::Exited(exited) => {
@@ -168,17 +172,29 @@ impl<F: FnMut(&Told, &Input<'_>) -> Vec<Action>> Machine for Player<F> {
 pub(crate) struct Cast<F> {
     pub(crate) told: Vec<Told>,
     pub(crate) deadline: Option<Micros>,
+    /// When it is due, from the first that is launched on.
+    due_after_launch: Option<Micros>,
     todo: VecDeque<Action>,
     react: F,
 }
 
 impl<F: FnMut(&[Told], LinkId, &Input<'_>) -> Vec<Action>> Cast<F> {
     pub(crate) fn new(react: F) -> Self {
-        Self { told: Vec::new(), deadline: None, todo: VecDeque::new(), react }
+        Self { told: Vec::new(), deadline: None, due_after_launch: None, todo: VecDeque::new(), react }
     }
 
     pub(crate) fn first(mut self, actions: impl IntoIterator<Item = Action>) -> Self {
         self.todo.extend(actions);
+        self
+    }
+
+    pub(crate) fn due_in(mut self, duration: Duration) -> Self {
+        self.deadline = Some(Micros::try_from(duration.as_micros()).unwrap());
+        self
+    }
+
+    pub(crate) fn due_after_launch(mut self, duration: Duration) -> Self {
+        self.due_after_launch = Some(Micros::try_from(duration.as_micros()).unwrap());
         self
     }
 
@@ -195,6 +211,9 @@ impl<F: FnMut(&[Told], LinkId, &Input<'_>) -> Vec<Action>> Machine for Cast<F> {
     fn handle(&mut self, link: LinkId, input: Input<'_>, now: Micros) {
         if matches!(input, Input::Tick) {
             assert!(self.deadline.take().unwrap() <= now, "a tick before its deadline");
+        }
+        if matches!(input, Input::Launched(_)) {
+            self.deadline = self.deadline.or(self.due_after_launch.take().map(|due| now + due));
         }
         if link >= self.told.len() {
             self.told.resize_with(link + 1, Told::default);

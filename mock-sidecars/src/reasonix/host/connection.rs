@@ -291,7 +291,8 @@ impl Core<'_> {
         let reason = data.and_then(|data| data.get("reason")).and_then(|it| it.as_str());
         let retryable = data.and_then(|data| data.get("retryable")).and_then(|it| it.as_bool());
         let known = reason.and_then(|name| self.contract.reason(&name));
-        let known = known.filter(|known| Some(known.retryable) == retryable);
+        let known =
+            known.filter(|known| Some(known.retryable) == retryable || !self.manners.frames.checks_retryable);
         Failure {
             text: self.masked(self.manners.redacts.errors, &text),
             reason: known.map(|known| known.name.clone()),
@@ -307,8 +308,12 @@ impl Core<'_> {
         let definition = self.contract.method(method).and_then(|it| it.result.as_deref());
         if let Some(definition) = definition.filter(|_| !self.manners.frames.takes_bad_results) {
             let validator = self.contract.definition_validator(definition);
+            let beyond = || {
+                let fault = strict::fault(self.contract, definition, tape.root());
+                fault.filter(|_| self.manners.frames.beyond_schema)
+            };
             let broken = validator.and_then(|it| it.check(tape.root())).map(|it| it.to_string());
-            if let Some(says) = broken.or_else(|| strict::fault(self.contract, definition, tape.root())) {
+            if let Some(says) = broken.or_else(beyond) {
                 return Err(wrong(self.masked(self.manners.redacts.errors, &says)));
             }
         }
@@ -330,11 +335,11 @@ impl Core<'_> {
     }
 
     /// What the process wrote last to its standard error, as it may be shown.
-    pub(super) fn complaint(&self, link: LinkId) -> String {
+    fn complaint(&self, link: LinkId, mask: bool) -> String {
         let bytes: Vec<u8> =
             self.on(link, |connection| connection.stderr.iter().copied().collect()).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        self.masked(self.manners.redacts.stderr, text.trim_end())
+        let text = self.masked(mask, String::from_utf8_lossy(&bytes).trim_end());
+        if text.is_empty() { text } else { format!("; stderr: {text}") }
     }
 }
 
@@ -386,10 +391,9 @@ pub(super) async fn reaped(core: &Core<'_>, link: LinkId) {
 
 /// Tells what is known of a plugin that failed.
 pub(super) fn diagnosed(core: &Core<'_>, link: LinkId, says: &str) {
-    let complaint = core.complaint(link);
-    let stderr = if complaint.is_empty() { String::new() } else { format!("; stderr: {complaint}") };
-    core.found("diagnostics", &format!("{says}{stderr}"));
-    core.note(&format!("{says}{stderr}"));
+    let redacts = &core.manners.redacts;
+    core.found("diagnostics", &format!("{says}{}", core.complaint(link, redacts.stderr)));
+    core.note(&format!("{says}{}", core.complaint(link, redacts.log)));
 }
 
 /// Gives a guest up that reads nothing for too long.

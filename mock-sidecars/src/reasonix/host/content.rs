@@ -76,6 +76,9 @@ pub(super) fn referred(core: &Core<'_>, link: LinkId, ruling: &Value) -> Result<
         return Ok(None);
     };
     let wrong = |says: &str| Failure::of(reason::PROTOCOL_ERROR, format!("its replacement: {says}"));
+    if !core.manners.content.takes_references {
+        return Err(wrong("it is a reference"));
+    }
     let descriptor = &descriptors[0];
     let checks = core.manners.content.checks_replacements;
     if checks && (descriptors.len() > 1 || text(descriptor, "jsonPointer") != REPLACEMENT) {

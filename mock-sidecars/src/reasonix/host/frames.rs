@@ -13,8 +13,6 @@ use super::connection::{Stage, give_up};
 use super::core::{Failure, Shared};
 use super::{content, streams, strict, ui};
 
-/// How deep a frame may nest.
-const DEPTH_MAX: u32 = 10_000;
 /// What is said to a request too many.
 const BUSY: i64 = -32_099;
 
@@ -26,7 +24,9 @@ pub(super) fn happened(core: &Shared<'_>, link: LinkId, input: &Input<'_>) {
         Input::Bytes(chunk) => read(core, link, chunk),
         Input::Eof => {
             let tail = core.on(link, |it| it.deframer.as_ref().map(|it| it.tail().to_vec()));
-            if let Some(tail) = tail.flatten().filter(|tail| !tail.is_empty()) {
+            if let Some(tail) =
+                tail.flatten().filter(|it| !it.is_empty() && core.manners.frames.takes_unended)
+            {
                 line(core, link, &tail);
             }
             core.on(link, |it| it.ended = true);
@@ -36,6 +36,9 @@ pub(super) fn happened(core: &Shared<'_>, link: LinkId, input: &Input<'_>) {
         Input::Broken => ended(core, link, "it closed its input"),
         Input::Stderr(bytes) => {
             core.on(link, |it| it.complained(bytes, redacts.tail_bytes, redacts.keeps_end));
+            if core.manners.frames.reads_stderr {
+                bytes.split(|byte| *byte == b'\n').for_each(|text| line(core, link, text));
+            }
         }
         Input::Exited(_) => {
             core.on(link, |it| (it.exited, it.ended) = (true, true));
@@ -82,13 +85,16 @@ fn read(core: &Shared<'_>, link: LinkId, chunk: &[u8]) {
 }
 
 fn line(core: &Shared<'_>, link: LinkId, line: &[u8]) {
-    let line = line.trim_ascii();
+    let frames = &core.manners.frames;
     let stage = core.on(link, |it| it.stage);
-    if line.is_empty() || stage.is_none_or(|stage| stage == Stage::Gone) {
+    let blank = line.trim_ascii().is_empty();
+    if (blank && !frames.answers_blank) || stage.is_none_or(|stage| stage == Stage::Gone) {
         return;
     }
+    let padded = line.trim_ascii().len() != line.len() && !frames.trims;
     let text = String::from_utf8_lossy(line);
-    let tape = Tape::scan(text.as_bytes()).ok().filter(|tape| tape.depth() <= DEPTH_MAX);
+    let tape = Tape::scan(text.as_bytes()).ok();
+    let tape = tape.filter(|tape| tape.depth() <= frames.depth_max && !padded);
     if stage == Some(Stage::Starting)
         && let Some(why) = too_early(core, link, tape.as_ref().map(Tape::root))
     {
@@ -138,7 +144,17 @@ fn frame(core: &Shared<'_>, link: LinkId, root: Node<'_>) {
         }
         Ok(Envelope::Notification { method, params }) => told(core, link, &method, params),
         Ok(Envelope::Response { id: Id::Integer(id), outcome }) => core.answered(link, id, &outcome),
+        Ok(Envelope::Response { id: Id::Text(id), outcome }) if frames.text_ids_match => {
+            if let Ok(id) = id.parse() {
+                core.answered(link, id, &outcome);
+            }
+        }
         Ok(Envelope::Response { .. }) => {}
+        Err(_) if frames.lenient_envelopes && root.get("method").is_some() && root.get("id").is_some() => {
+            let id = root.get("id").map_or("null", Node::raw);
+            let params = root.get("params").filter(|it| it.kind() == Kind::Object);
+            asked(core, link, id, &member(root, "method"), params);
+        }
         Err(fault) => {
             let id = rpc::id_of(root).filter(|id| matches!(id, Id::Integer(_)));
             let id = id.and_then(|_| root.get("id")).map(Node::raw);
@@ -204,9 +220,8 @@ fn asked(core: &Shared<'_>, link: LinkId, id: &str, method: &str, params: Option
     }
     let empty = Tape::scan(b"{}").ok();
     let Some(params) = params.or_else(|| empty.as_ref().map(Tape::root)) else { return };
-    if let Some(says) = params_fault(core, &known.name, params)
-        && !frames.serves_bad_params
-    {
+    let fault = params_fault(core, &known.name, params).filter(|_| !frames.serves_bad_params);
+    if let Some(says) = fault {
         return refused(&reasoned(reason::INVALID_PARAMS, &says));
     }
     match method {
@@ -222,7 +237,8 @@ fn asked(core: &Shared<'_>, link: LinkId, id: &str, method: &str, params: Option
 fn params_fault(core: &Shared<'_>, method: &str, params: Node<'_>) -> Option<String> {
     let definition = core.contract.method(method)?.params.as_deref()?;
     let broken = core.contract.definition_validator(definition)?.check(params).map(|it| it.to_string());
-    broken.or_else(|| strict::fault(core.contract, definition, params))
+    let beyond = || strict::fault(core.contract, definition, params);
+    broken.or_else(|| beyond().filter(|_| core.manners.frames.beyond_schema))
 }
 
 fn told(core: &Shared<'_>, link: LinkId, method: &str, params: Option<Node<'_>>) {

@@ -9,6 +9,7 @@ use sidecert_proto::machine::LinkId;
 use sidecert_proto::reasonix::contract::{self, point, reason};
 use sidecert_proto::reasonix::documents::Documents;
 
+use super::connection::give_up;
 use super::content;
 use super::core::{Core, Failure, Shared, text, together};
 use super::manifest::{Plugin, Runtime};
@@ -49,7 +50,7 @@ pub(super) async fn pass(
     payload: Value,
     tool: Option<&str>,
 ) -> Result<Passage, Stop> {
-    if core.manners.hooks.unwaited.contains(&point) {
+    if !core.manners.hooks.waits || core.manners.hooks.unwaited.contains(&point) {
         let (core, given) = (Rc::clone(core), payload.clone());
         let tool = tool.map(str::to_owned);
         core.clone().spawn(async move { drop(ruled(&core, point, given, tool.as_deref()).await) });
@@ -159,7 +160,7 @@ fn follow(
     match ruling {
         Err(failure) => {
             // Whoever owns a slot is as required as whoever says so, at every point.
-            let owns = |it: &Runtime| hooks.owners_are_required && !it.replaces.is_empty();
+            let owns = |it: &Runtime| !it.replaces.is_empty() && hooks.owners_are_required;
             let required = plugin.runtime.as_ref().is_some_and(|it| it.required || owns(it));
             if if required { hooks.required_fails } else { hooks.optional_fails } {
                 return Err(Stop::Failed(failure));
@@ -222,7 +223,16 @@ async fn ask(
     let Some(link) = link else {
         return Err(failed(Failure::of(reason::PROVIDER_INTERRUPTED, "it is not running")));
     };
-    let ruling = intercept(core, link, plugin, point, payload).await.map_err(failed)?;
+    let ruling = match intercept(core, link, plugin, point, payload).await {
+        Ok(ruling) => ruling,
+        Err(failure) if !failure.elapsed && !core.manners.hooks.errors_fail => return Ok(Ruling::Continue),
+        Err(failure) => {
+            if core.manners.hooks.failure_ends {
+                give_up(core, link, &failure);
+            }
+            return Err(failed(failure));
+        }
+    };
     let replacement = content::referred(core, link, &ruling).map_err(failed)?;
     let hooks = &core.manners.hooks;
     let replaced = replacement.or_else(|| ruling.get("replacement").cloned());
@@ -332,14 +342,10 @@ fn members(core: &Shared<'_>, point: &str) -> Vec<Rc<Plugin>> {
             session.plugins.iter().filter(intercepts).cloned().collect::<Vec<_>>()
         })
         .unwrap_or_default();
-    if hooks.subscriptions_count {
-        let subscribed = |plugin: &Rc<Plugin>| {
-            let link = core.session(|session| session.running.get(&plugin.name).copied()).flatten();
-            let lists =
-                |it: &mut super::connection::Connection| it.subscriptions.iter().any(|it| it == point);
-            link.and_then(|link| core.on(link, lists)) == Some(true)
-        };
-        members.retain(subscribed);
+    if !hooks.by_manifest {
+        let subscribed =
+            |link| core.on(link, |it| it.subscriptions.iter().any(|it| it == point)) == Some(true);
+        members.retain(|plugin| core.open_link(&plugin.name).is_some_and(subscribed));
     }
     let priority = |plugin: &Plugin| plugin.runtime.as_ref().map_or(0, |it| it.priority);
     members.sort_by(|one, other| {

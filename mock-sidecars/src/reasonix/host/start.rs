@@ -123,11 +123,11 @@ async fn handshake(
     let default = Runtime::default();
     check(core, plugin, plugin.runtime.as_ref().unwrap_or(&default), &result)?;
     let (providers, actions) = (refs(&result), actions(core, plugin, &result));
-    let subscriptions = names(&result, "subscriptions", None).map(str::to_owned).collect();
     let fate = core.on(link, |connection| {
         if connection.stage == Stage::Starting {
-            (connection.stage, connection.providers, connection.actions) = (Stage::Ready, providers, actions);
-            connection.subscriptions = subscriptions;
+            connection.stage = Stage::Ready;
+            (connection.providers, connection.actions) = (providers, actions);
+            connection.subscriptions = names(&result, "subscriptions", None).map(str::to_owned).collect();
         }
         connection.fate.clone()
     });

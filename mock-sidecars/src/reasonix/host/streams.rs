@@ -107,9 +107,9 @@ impl Stream {
             self.over = Some(interrupted(format!("chunk {seq} is beyond the end of the stream")));
         } else if end.last < delivered && manners.end_below_delivered_fails {
             self.over = Some(interrupted(format!("chunk {delivered} is beyond the end of the stream")));
-        } else if !end.error.is_empty() {
+        } else if !end.error.is_empty() && manners.end_errors_count {
             self.over = Some(Err(Failure::of(reason::PROVIDER_FAILED, end.error.clone())));
-        } else if end.interrupted {
+        } else if end.interrupted && manners.end_errors_count {
             self.over = Some(interrupted("the model broke off"));
         }
         self.end = Some(end);
@@ -250,9 +250,13 @@ pub(super) async fn answer(
         let result = core.decoded(contract::STREAM_OPEN, &result)?;
         match result["accepted"].as_bool() {
             Some(true) => Ok(()),
+            _ if !manners.needs_acceptance => Ok(()),
             _ => Err(Failure::of(reason::PROVIDER_FAILED, "it declined")),
         }
     });
+    if !manners.early_chunks_count {
+        core.on(link, |it| it.streams.insert(id.clone(), Stream::new(manners, core.now.get())));
+    }
     let (said, outcome) = match opened {
         // A process that died has said what it has said.
         Err(failure) if core.open_link(&model.plugin).is_some() => (Said::default(), Err(failure)),
@@ -323,6 +327,9 @@ async fn collect(core: &Shared<'_>, link: LinkId, id: &str) -> (Said, Result<(),
                     if let Err(failure) = said.take(core, chunk) {
                         return (said, Err(failure));
                     }
+                    if text(chunk, "type") == "done" && core.manners.streams.done_ends {
+                        return (said, Ok(()));
+                    }
                 }
             }
             Ok(Taken::Over(outcome)) => return (said, outcome),
@@ -355,9 +362,7 @@ impl Said {
 
 /// Tells a guest that its stream is not wanted any more.
 pub(super) fn cancel(core: &Shared<'_>, link: LinkId, id: &str) {
-    if core.manners.streams.cancel_closes {
-        core.on(link, |it| it.streams.remove(id));
-    }
+    core.on(link, |it| it.streams.remove(id));
     if !core.manners.streams.cancels || core.on(link, |it| it.plugin.name.clone()).is_none() {
         return;
     }

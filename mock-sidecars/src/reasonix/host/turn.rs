@@ -125,12 +125,9 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
     let messages = core.session(|session| session.messages()).unwrap_or_default();
     // What guests make of the messages is for this request only.
     let context = pass(core, point::CONTEXT_PREPARE, json!({ "messages": messages }), None).await?;
-    let hooks = &core.manners.hooks;
     let messages = context.payload.get("messages").cloned().unwrap_or_else(|| json!([]));
-    if !hooks.context_passes {
-        let kept = messages.as_array().cloned().unwrap_or_default();
-        let kept = kept.into_iter().filter(|message| text(message, "role") != "system").collect();
-        core.session(|session| session.history = kept);
+    if !core.manners.hooks.context_is_ephemeral {
+        core.session(|session| session.history = messages.as_array().cloned().unwrap_or_default());
     }
     let request = json!({"messages": messages, "tools": tool_schemas(), "maxTokens": TOKENS_MOST});
     let request = pass(core, point::PROVIDER_REQUEST, json!({ "request": request }), None).await?;
@@ -146,13 +143,15 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
         show(core, &said.text).await?;
         return Err(Stop::Failed(failure));
     }
-    let response = pass(core, point::PROVIDER_RESPONSE, response(&said), None).await?.payload;
+    let came = response(&said);
+    let response = pass(core, point::PROVIDER_RESPONSE, came.clone(), None).await?.payload;
+    let kept = if core.manners.hooks.response_is_kept { &response } else { &came };
     let calls = response["calls"].as_array().cloned().unwrap_or_default();
     let message = sparse(json!({
         "role": "assistant",
-        "content": if hooks.keeps_responses { text(&response, "text") } else { &said.text },
-        "reasoning_content": response["reasoning"],
-        "reasoning_signature": response["signature"],
+        "content": kept["text"],
+        "reasoning_content": kept["reasoning"],
+        "reasoning_signature": kept["signature"],
         "tool_calls": calls,
     }));
     core.session(|session| session.history.push(message));

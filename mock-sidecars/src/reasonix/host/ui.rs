@@ -7,7 +7,6 @@ use sidecert_proto::json::Node;
 use sidecert_proto::machine::{LinkId, Micros};
 use sidecert_proto::reasonix::contract::{self, point, reason};
 
-use super::connection::Stage;
 use super::core::{Core, Failure, Shared, text};
 use super::frames::{grant, member, refuse};
 use super::hooks::{self, Stop};
@@ -312,6 +311,5 @@ async fn done_by_user(
     let answer = core.unless(|core| !core.manners.ui.late_results_count && over(core), call).await;
     let failed = |failure: Failure| NotDone::Failed(failure);
     let result = answer.unwrap_or_else(|| Err(late())).map_err(failed)?;
-    debug_assert!(core.on(link, |it| it.stage) != Some(Stage::Starting), "only what is open is called");
     core.decoded(method, &result).map_err(failed)
 }

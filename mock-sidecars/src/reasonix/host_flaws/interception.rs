@@ -8,7 +8,7 @@ use crate::reasonix::host::Check;
 
 pub(super) const FLAWS: &[Flaw] = &[
     manner("host-skips-numbers", &["reasonix/host-interception/sequence-counted"], |it| {
-        it.hooks.seq_step = 2
+        it.hooks.seq_step = 2;
     }),
     manner("host-asks-higher-priorities-first", &["reasonix/host-interception/lower-priority-first"], |it| {
         it.hooks.lower_first = false;
@@ -38,6 +38,7 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-interception/block-stops",
             "reasonix/host-interception/block-needs-no-reason",
             "reasonix/host-interception/block-reason-told",
+            "reasonix/host-transport/noise-loses-no-answer",
             "reasonix/host-slots/owner-blocks",
             "reasonix/host-slots/tool-owner-rules",
         ],
@@ -165,7 +166,7 @@ pub(super) const FLAWS: &[Flaw] = &[
         it.hooks.skips = &[point::COMPACTION_COMPLETE];
     }),
     manner("host-asks-subscribers-only", &["reasonix/host-interception/asked-by-manifest"], |it| {
-        it.hooks.subscriptions_count = true;
+        it.hooks.by_manifest = false;
     }),
     manner(
         "host-asks-everyone",
@@ -196,9 +197,9 @@ pub(super) const FLAWS: &[Flaw] = &[
         it.hooks.most_millis = 600_000;
     }),
     manner("host-keeps-replaced-contexts", &["reasonix/host-interception/context-replaced-once"], |it| {
-        it.hooks.context_passes = false;
+        it.hooks.context_is_ephemeral = false;
     }),
     manner("host-forgets-replaced-answers", &["reasonix/host-interception/response-kept"], |it| {
-        it.hooks.keeps_responses = false;
+        it.hooks.response_is_kept = false;
     }),
 ];

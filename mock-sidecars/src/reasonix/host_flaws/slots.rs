@@ -77,6 +77,12 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-tells-nothing-of-requests", &["reasonix/host-events/every-point-told"], |it| {
         it.hooks.untold = &[point::AGENT_BEFORE_START];
     }),
+    manner("host-tells-nothing-of-summaries", &["reasonix/host-events/compaction-told"], |it| {
+        it.hooks.untold = &[point::COMPACTION_COMPLETE];
+    }),
+    manner("host-tells-nothing-of-other-conversations", &["reasonix/host-events/rotation-told"], |it| {
+        it.hooks.untold = &[point::SESSION_ROTATE];
+    }),
     manner("host-tells-what-came", &["reasonix/host-events/final-payload"], |it| {
         it.hooks.events_are_final = false;
     }),
@@ -86,7 +92,9 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-waits-for-readers", &["reasonix/host-events/slow-reader-spared"], |it| {
         it.hooks.events_wait = true;
     }),
-    manner("host-takes-any-answer", &["reasonix/host-events/read-only"], |it| {
-        it.frames.unknown_ids_resolve = true;
-    }),
+    manner(
+        "host-takes-any-answer",
+        &["reasonix/host-events/read-only", "reasonix/host-envelope/first-answer-counts"],
+        |it| it.frames.unknown_ids_resolve = true,
+    ),
 ];

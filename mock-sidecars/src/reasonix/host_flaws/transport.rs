@@ -1,9 +1,13 @@
-//! What a host can do wrong with lines and frames.
+//! What a host can do wrong with lines.
 
 use sidecert_proto::reasonix::contract;
 
 use super::{frame, manner};
 use crate::{Flaw, Misdeed, Trigger};
+
+/// What is said of a content that is gone, to who asked under the id that stands here.
+const EXPIRED_TWO: &str = r#"{"jsonrpc":"2.0","id":700001,"error":{"code":-32000,"message":"gone","data":{"reason":"content_ref_expired","retryable":true}}}"#;
+const EXPIRED_INDENTED: &str = r#"{"jsonrpc":"2.0","id":700003,"error":{"code":-32000,"message":"gone","data":{"reason":"content_ref_expired","retryable":true}}}"#;
 
 pub(super) const FLAWS: &[Flaw] = &[
     frame(
@@ -12,25 +16,97 @@ pub(super) const FLAWS: &[Flaw] = &[
         Trigger::Asks(contract::INITIALIZED),
         Misdeed::Also("ready"),
     ),
-    frame(
-        "host-forgets-the-version",
-        &["reasonix/host-transport/frames-well-formed"],
-        Trigger::Asks(contract::PROVIDER_CATALOG),
-        Misdeed::Edit(r#""jsonrpc":"2.0""#, r#""jsonrpc":"2""#),
-    ),
-    manner("host-asks-under-text", &["reasonix/host-transport/own-ids-integers"], |it| {
-        it.frames.ids_as_text = true;
+    manner("host-writes-too-much", &["reasonix/host-transport/frames-within-limit"], |it| {
+        it.frames.writes_too_large = true;
     }),
     frame(
-        "host-sends-params-in-a-list",
-        &["reasonix/host-transport/params-objects"],
-        Trigger::Asks(contract::INITIALIZED),
-        Misdeed::Edit(r#""params":{}"#, r#""params":[]"#),
+        "host-takes-each-read-for-a-frame",
+        &["reasonix/host-transport/frames-end-at-line-feed"],
+        Trigger::Always,
+        Misdeed::ByReads,
     ),
-    manner("host-passes-over-text", &["reasonix/host-transport/text-refused"], |it| {
-        it.frames.answers_malformed = false;
+    frame(
+        "host-ends-lines-at-separators",
+        &["reasonix/host-transport/line-separators-no-line-ends"],
+        Trigger::Always,
+        Misdeed::EndsLinesAt("\u{2028}"),
+    ),
+    manner("host-minds-white-space", &["reasonix/host-transport/white-space-around-ignored"], |it| {
+        it.frames.trims = false;
     }),
-    manner("host-serves-unknown-methods", &["reasonix/host-transport/unknown-method-refused"], |it| {
-        it.frames.serves_unknown = true;
+    manner("host-refuses-blank-lines", &["reasonix/host-transport/blank-lines-ignored"], |it| {
+        it.frames.answers_blank = true;
     }),
+    frame(
+        "host-passes-over-text",
+        &["reasonix/host-transport/text-refused"],
+        Trigger::Reads("hello"),
+        Misdeed::Silence,
+    ),
+    frame(
+        "host-passes-over-control-characters",
+        &["reasonix/host-transport/control-characters-refused"],
+        Trigger::Reads("\u{1}"),
+        Misdeed::Silence,
+    ),
+    frame(
+        "host-reads-the-first-of-two-documents",
+        &["reasonix/host-transport/two-documents-refused"],
+        Trigger::Reads("700001"),
+        Misdeed::Instead(EXPIRED_TWO),
+    ),
+    frame(
+        "host-joins-lines",
+        &["reasonix/host-transport/indented-refused"],
+        Trigger::Reads("700003"),
+        Misdeed::Also(EXPIRED_INDENTED),
+    ),
+    frame(
+        "host-skips-byte-order-marks",
+        &["reasonix/host-transport/byte-order-mark-refused"],
+        Trigger::Reads("\u{feff}"),
+        Misdeed::Silence,
+    ),
+    frame(
+        "host-drops-half-a-character",
+        &["reasonix/host-transport/odd-text-survived"],
+        Trigger::Reads("\\ud800"),
+        Misdeed::Silence,
+    ),
+    manner("host-nests-shallow", &["reasonix/host-transport/deep-nesting-survived"], |it| {
+        it.frames.depth_max = 1_000;
+    }),
+    frame(
+        "host-is-deaf-after-noise",
+        &["reasonix/host-transport/noise-loses-no-answer"],
+        Trigger::Reads("a log line"),
+        Misdeed::Deaf,
+    ),
+    manner(
+        "host-reads-standard-error",
+        &[
+            "reasonix/host-transport/standard-error-no-protocol",
+            "reasonix/host-envelope/answers-what-was-asked",
+        ],
+        |it| it.frames.reads_stderr = true,
+    ),
+    manner("host-has-a-smaller-limit", &["reasonix/host-transport/largest-frame-read"], |it| {
+        it.frames.limit_hundredths = 99;
+    }),
+    manner(
+        "host-has-a-larger-limit",
+        &[
+            "reasonix/host-transport/oversized-frame-ends-connection",
+            "reasonix/host-transport/oversized-answer-fails-its-call",
+            "reasonix/host-transport/line-feed-counts",
+            "reasonix/host-transport/limit-needs-no-line-feed",
+        ],
+        |it| it.frames.limit_hundredths = 200,
+    ),
+    frame(
+        "host-waits-for-the-line-feed",
+        &["reasonix/host-transport/limit-needs-no-line-feed"],
+        Trigger::Always,
+        Misdeed::Patient,
+    ),
 ];

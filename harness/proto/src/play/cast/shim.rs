@@ -77,12 +77,8 @@ impl Shim {
 
 impl Cast<'_> {
     pub(super) fn greet(&mut self, now: Micros) {
-        let folder = quoted(self.setting.workspace);
-        let line = format!(
-            r#"{{"shim":{VERSION},"suite":{},"folder":{}}}"#,
-            quoted(self.suite),
-            folder.replacen("workspace", "host", 1)
-        );
+        let (suite, folder) = (quoted(self.suite), quoted(self.setting.folder));
+        let line = format!(r#"{{"shim":{VERSION},"suite":{suite},"folder":{folder}}}"#);
         self.write(line);
         self.wait(Wait::Start, None, self.budget.first_byte, What::Greeting, now);
     }
