@@ -4,6 +4,9 @@
 //! session. What only the host knows, its driver tells: what came of what it was asked for, and what it showed.
 
 mod envelope;
+mod interception;
+mod rulings;
+mod slots;
 mod transport;
 
 use sidecert_proto::exchange::Exchange;
@@ -19,7 +22,8 @@ use sidecert_proto::script::{
 use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 2] = [transport::ROWS, envelope::ROWS];
+pub(super) const SECTIONS: [&[Requirement]; 4] =
+    [transport::ROWS, envelope::ROWS, interception::ROWS, slots::ROWS];
 
 /// The guest of ours that most scripts have.
 const ONE: &str = "one";

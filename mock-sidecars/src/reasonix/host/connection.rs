@@ -85,8 +85,9 @@ pub(super) struct Connection {
     pub(super) streams: BTreeMap<String, Stream>,
     /// The references of the models that it declared.
     pub(super) providers: Vec<String>,
-    pub(super) actions: Vec<String>,
+    /// The points that it subscribed to.
     pub(super) subscriptions: Vec<String>,
+    pub(super) actions: Vec<String>,
     pub(super) catalog: Catalog,
     /// The forms that it has published.
     pub(super) forms: BTreeSet<String>,
@@ -114,8 +115,8 @@ impl Connection {
             last_seq: 0,
             streams: BTreeMap::new(),
             providers: Vec::new(),
-            actions: Vec::new(),
             subscriptions: Vec::new(),
+            actions: Vec::new(),
             catalog: Catalog::Unknown,
             forms: BTreeSet::new(),
         }

@@ -11,7 +11,7 @@ use sidecert_proto::reasonix::documents::Documents;
 
 use super::connection::give_up;
 use super::content;
-use super::core::{Failure, Shared, text, together};
+use super::core::{Core, Failure, Shared, text, together};
 use super::manifest::{Plugin, Runtime};
 use super::manners::Check;
 use super::session::sparse;
@@ -50,7 +50,7 @@ pub(super) async fn pass(
     payload: Value,
     tool: Option<&str>,
 ) -> Result<Passage, Stop> {
-    if !core.manners.hooks.waits {
+    if !core.manners.hooks.waits || core.manners.hooks.unwaited.contains(&point) {
         let (core, given) = (Rc::clone(core), payload.clone());
         let tool = tool.map(str::to_owned);
         core.clone().spawn(async move { drop(ruled(&core, point, given, tool.as_deref()).await) });
@@ -84,13 +84,22 @@ async fn ruled(
     let known = if hooks.events_are_final { &way.passage.payload } else { &payload };
     let told = hooks.events
         && (hooks.input_event || point != point::INPUT_RECEIVE)
+        && !hooks.untold.contains(&point)
         && (hooks.events_of_blocked || way.blocked.is_none());
     if told {
         let text = known.to_string();
         let also = owner
             .iter()
             .filter(|it| !hooks.events_once || !members.iter().any(|other| other.name == it.name));
-        members.iter().chain(also).for_each(|plugin| tell(core, plugin, point, &text));
+        for plugin in members.iter().chain(also) {
+            tell(core, plugin, point, &text);
+            if hooks.events_wait
+                && let Some(link) = core.open_link(&plugin.name)
+            {
+                let unread = |core: &Core<'_>| core.on(link, |it| it.events_unread()).unwrap_or_default();
+                core.until_so(None, |core| core.open_link(&plugin.name).is_none() || unread(core) == 0).await;
+            }
+        }
     }
     match way.blocked {
         Some(says) if hooks.blocks => Err(Stop::Blocked(says)),
@@ -180,6 +189,7 @@ async fn own(core: &Shared<'_>, owner: &Rc<Plugin>, way: &mut Way) -> Result<(),
     let hooks = &core.manners.hooks;
     let spared = matches!(way.point, point::FRONTEND_EVENT | point::SESSION_LOAD);
     match ask(core, owner, way.point, &way.passage.payload, true).await {
+        Ok(_) if way.point == point::TOOL_BEFORE && !hooks.heeds_tool_owners => {}
         Ok(Ruling::Block(says)) if !hooks.owner_after_block || way.blocked.is_none() => {
             way.blocked = Some(says);
         }
@@ -229,6 +239,9 @@ async fn ask(
     match text(&ruling, "decision") {
         "block" => {
             let says = text(&ruling, "reason");
+            if says.is_empty() && !hooks.blocks_unexplained {
+                return Ok(Ruling::Continue);
+            }
             let says = core.masked(core.manners.redacts.reasons, says);
             let told = hooks.tells_block_reasons && !says.is_empty();
             let why = if told { format!(": {says}") } else { String::new() };
@@ -236,8 +249,12 @@ async fn ask(
             Ok(Ruling::Block(says))
         }
         "replace" => {
-            let Some(replacement) = replaced else { return Err(violated("there is no replacement")) };
+            let Some(replacement) = replaced.filter(|it| !it.is_null()) else {
+                let fault = Err(violated("there is no replacement"));
+                return if hooks.needs_replacement { fault } else { Ok(Ruling::Continue) };
+            };
             match replacement_fault(core, point, payload, &replacement) {
+                Some(_) if !hooks.misfits_fail => Ok(Ruling::Continue),
                 Some(says) => Err(violated(&core.masked(core.manners.redacts.errors, &says))),
                 None if hooks.replacements == Check::Weak => {
                     Ok(Ruling::Replace(without_nothing(replacement)))
@@ -294,7 +311,13 @@ fn budget(core: &Shared<'_>, point: &str, runtime: Option<&Runtime>) -> u64 {
         point,
         point::INPUT_RECEIVE | point::TOOL_BEFORE | point::TOOL_AFTER | point::PERMISSION_DECISION
     );
-    let usual = if short { hooks.short_millis } else { hooks.long_millis };
+    let named = matches!(point, point::CONTEXT_PREPARE | point::SYSTEM_PROMPT_BUILD)
+        || ["session.", "compaction."].iter().any(|family| point.starts_with(family));
+    let usual = match (short, named) {
+        (true, _) => hooks.short_millis,
+        (_, true) => hooks.long_millis,
+        _ => hooks.other_millis,
+    };
     let wanted = runtime.map(|it| it.timeout_millis).filter(|it| *it > 0 && hooks.manifest_millis);
     wanted.unwrap_or(usual).min(hooks.most_millis)
 }
@@ -302,7 +325,8 @@ fn budget(core: &Shared<'_>, point: &str, runtime: Option<&Runtime>) -> u64 {
 /// Whether plugins that only intercept are asked at a point.
 fn has_chain(core: &Shared<'_>, point: &str) -> bool {
     let apart = matches!(point, point::SYSTEM_PROMPT_BUILD | point::FRONTEND_EVENT);
-    core.manners.hooks.chain_everywhere || !(apart || point.starts_with("session."))
+    let hooks = &core.manners.hooks;
+    !hooks.skips.contains(&point) && (hooks.chain_everywhere || !(apart || point.starts_with("session.")))
 }
 
 /// Who intercepts a point, in the order in which they are asked. Those that did not start are not among them.
@@ -311,8 +335,9 @@ fn members(core: &Shared<'_>, point: &str) -> Vec<Rc<Plugin>> {
     let mut members = core
         .session(|session| {
             let intercepts = |plugin: &&Rc<Plugin>| {
-                let points = plugin.runtime.iter().flat_map(|it| &it.intercepts);
-                session.running.contains_key(&plugin.name) && points.into_iter().any(|it| it == point)
+                let mut points = plugin.runtime.iter().flat_map(|it| &it.intercepts);
+                session.running.contains_key(&plugin.name)
+                    && (hooks.asks_everyone || points.any(|it| it == point))
             };
             session.plugins.iter().filter(intercepts).cloned().collect::<Vec<_>>()
         })
@@ -389,7 +414,8 @@ fn replacement_fault(
             .and_then(|contract| Documents::new(&contract).payload_fault(point, tape.root())),
         Check::Nothing => return None,
     };
-    if fault.is_some() {
+    let hooks = &core.manners.hooks;
+    if fault.is_some() && (hooks.checks_phases || !point.starts_with("session.")) {
         return fault;
     }
     if point == point::FRONTEND_EVENT && replacement["kind"] != original["kind"] {
@@ -403,11 +429,15 @@ fn replacement_fault(
     let is_tool = point.starts_with("tool.") || point == point::PERMISSION_DECISION;
     let fits =
         arguments.is_empty() || serde_json::from_str::<Value>(arguments).is_ok_and(|it| it.is_object());
-    (is_tool && !fits).then(|| "arguments are not the text of an object".to_owned())
+    (is_tool && !fits && hooks.checks_arguments).then(|| "arguments are not the text of an object".to_owned())
 }
 
-/// A replacement whose messages have no members that say nothing: so they come out of the released implementation.
+/// A replacement as it comes out of the released implementation: its messages have no members that say nothing, and
+/// what must be there and is not is zero.
 fn without_nothing(mut replacement: Value) -> Value {
+    if let Some(request) = replacement.get_mut("request").and_then(Value::as_object_mut) {
+        request.entry("maxTokens").or_insert_with(|| 0.into());
+    }
     for pointer in ["/messages", "/request/messages"] {
         for message in replacement.pointer_mut(pointer).and_then(Value::as_array_mut).into_iter().flatten() {
             *message = sparse(message.take());

@@ -93,7 +93,7 @@ impl Runtime {
 /// Reads a plugin as `start` names it, or says why it cannot be installed.
 pub(super) fn admit(contract: &Contract, manners: &Plugins, entry: &Value) -> Result<Plugin, String> {
     let manifest = &entry["manifest"];
-    let fault = fault(contract, manifest).filter(|_| manners.checks_manifests);
+    let fault = fault(contract, manners, manifest).filter(|_| manners.checks_manifests);
     if let Some(fault) = fault {
         return Err(format!("the manifest of {}: {fault}", entry["name"].as_str().unwrap_or("a plugin")));
     }
@@ -130,7 +130,7 @@ fn runtime(block: &Value) -> Runtime {
 }
 
 /// What is wrong with a manifest.
-fn fault(contract: &Contract, manifest: &Value) -> Option<String> {
+fn fault(contract: &Contract, manners: &Plugins, manifest: &Value) -> Option<String> {
     let Some(members) = manifest.as_object() else { return Some("it is no object".to_owned()) };
     if let Some(fault) = version_fault(contract, &manifest["apiVersion"]) {
         return Some(fault);
@@ -147,7 +147,7 @@ fn fault(contract: &Contract, manifest: &Value) -> Option<String> {
     }
     let block = manifest.get("runtime")?;
     let Some(members) = block.as_object() else { return Some("runtime is no object".to_owned()) };
-    runtime_fault(contract, members)
+    runtime_fault(contract, manners, members)
 }
 
 /// A minor of version 1 is version 1; later versions are written exactly. Without one it is a plugin of old, which has
@@ -165,7 +165,7 @@ fn version_fault(contract: &Contract, version: &Value) -> Option<String> {
     (!fits).then(|| format!("apiVersion is not {wanted}"))
 }
 
-fn runtime_fault(contract: &Contract, block: &Map<String, Value>) -> Option<String> {
+fn runtime_fault(contract: &Contract, manners: &Plugins, block: &Map<String, Value>) -> Option<String> {
     let since: &[&str] = if contract.major > 1 { &RUNTIME_SINCE_2 } else { &[] };
     if let Some(name) = unknown(block, &RUNTIME, since) {
         return Some(format!("runtime.{name} is not part of it"));
@@ -197,7 +197,9 @@ fn runtime_fault(contract: &Contract, block: &Map<String, Value>) -> Option<Stri
     }
     let is_known = |list: &str, it: &str| match list {
         "intercepts" => contract.events.iter().any(|event| event == it),
-        "replaces" => is_slot(it),
+        "replaces" => {
+            manners.takes_odd_slots || (is_slot(it) && (manners.takes_named_slots || !it.contains(':')))
+        }
         _ => CAPABILITIES.contains(&it),
     };
     for name in ["intercepts", "replaces", "capabilities"] {

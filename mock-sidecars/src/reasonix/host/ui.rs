@@ -219,6 +219,9 @@ pub(super) fn piece(core: &Shared<'_>, payload: Value, shown: Value) -> u64 {
                 core.say(&json!({ "shown": shown }));
             }
             Err(Stop::Blocked(says)) => core.note(&says),
+            Err(Stop::Failed(failure)) if !core.manners.hooks.frontend_failures_count => {
+                core.note(&failure.text);
+            }
             Err(Stop::Failed(failure)) => {
                 core.tell("error", &failure.text, None);
                 core.with(|state| state.unshown.insert(place, failure));

@@ -1,6 +1,8 @@
 //! The flaws of the reference host, section by section, in the order of the requirements that they break.
 
 mod envelope;
+mod interception;
+mod slots;
 mod transport;
 
 use sidecert_proto::contract::Side::Host;
@@ -11,7 +13,7 @@ use super::host::Manners;
 use crate::{Flaw, Misdeed, Reach, Trigger};
 
 /// Every flaw of the reference host.
-pub static FLAWS: &[&[Flaw]] = &[transport::FLAWS, envelope::FLAWS];
+pub static FLAWS: &[&[Flaw]] = &[transport::FLAWS, envelope::FLAWS, interception::FLAWS, slots::FLAWS];
 
 /// A flaw in a frame, in both editions.
 const fn frame(name: &'static str, breaks: &'static [Id], at: Trigger, does: Misdeed) -> Flaw {

@@ -199,6 +199,10 @@ pub struct Plugins {
     pub enabled_only: bool,
     /// Only what is installed starts, and nothing that a project names. Conforms: yes.
     pub installed_only: bool,
+    /// What is no slot can be claimed. Conforms: no.
+    pub takes_odd_slots: bool,
+    /// The slots of tools and models can be claimed. Conforms: yes.
+    pub takes_named_slots: bool,
     /// A slot has one owner. Conforms: yes.
     pub one_owner: bool,
     /// Shells and relative commands are refused. Conforms: yes.
@@ -219,6 +223,8 @@ impl Default for Plugins {
             checks_manifests: true,
             enabled_only: true,
             installed_only: true,
+            takes_odd_slots: false,
+            takes_named_slots: true,
             one_owner: true,
             checks_commands: true,
             expands_root: true,

@@ -10,6 +10,10 @@ use super::{Check, SECOND};
 pub struct Hooks {
     /// Plugins that only intercept are asked at every point. Conforms: yes.
     pub chain_everywhere: bool,
+    /// Points at which the chain is passed over. Conforms: none.
+    pub skips: &'static [&'static str],
+    /// Plugins are asked at every point, whatever they intercept. Conforms: no.
+    pub asks_everyone: bool,
     /// Sessions are passed through the points at which they are loaded and saved. Conforms: yes.
     pub session_points: bool,
     /// What the user says is told as an event. Conforms: yes.
@@ -22,6 +26,8 @@ pub struct Hooks {
     pub serial: bool,
     /// The operation waits for the rulings. Conforms: yes.
     pub waits: bool,
+    /// Points at which it does not, where it does elsewhere. Conforms: none.
+    pub unwaited: &'static [&'static str],
     /// The next one sees what the one before made of the payload. Conforms: yes.
     pub passes_replacements: bool,
     /// A replacement beside `continue` is passed over. Conforms: yes.
@@ -30,6 +36,8 @@ pub struct Hooks {
     pub block_ends_chain: bool,
     /// A block is followed. Conforms: yes.
     pub blocks: bool,
+    /// A block without a reason is one. Conforms: yes.
+    pub blocks_unexplained: bool,
     /// The user is told why. Conforms: yes.
     pub tells_block_reasons: bool,
     /// Nobody is asked after an allow or a deny. Conforms: yes.
@@ -40,14 +48,24 @@ pub struct Hooks {
     pub allow_prevails: bool,
     /// A deny prevails over the allow of the host. Conforms: yes.
     pub deny_prevails: bool,
+    /// A guest that replaces must say with what. Conforms: yes.
+    pub needs_replacement: bool,
+    /// A replacement that does not fit is a failure of its guest. Conforms: yes; else it is passed over.
+    pub misfits_fail: bool,
+    /// The phase of a replaced session is checked. Conforms: yes.
+    pub checks_phases: bool,
+    /// The arguments of a replaced tool call are checked. Conforms: yes.
+    pub checks_arguments: bool,
     /// How replacements are checked.
     pub replacements: Check,
     /// How far apart the numbers of intercepts are. Conforms: 1.
     pub seq_step: u64,
     /// How long input, tool and permission points wait, in milliseconds. Conforms: 5,000.
     pub short_millis: u64,
-    /// How long other points wait, in milliseconds. Conforms: 30,000.
+    /// How long context, compaction, session and system prompt points wait, in milliseconds. Conforms: 30,000.
     pub long_millis: u64,
+    /// How long the points wait that the specification does not name. Conforms: any; 30,000.
+    pub other_millis: u64,
     /// The longest that a manifest can ask for, in milliseconds. Conforms: 60,000.
     pub most_millis: u64,
     /// A manifest can say how long. Conforms: yes.
@@ -70,20 +88,28 @@ pub struct Hooks {
     pub owner_fails: bool,
     /// Except where a session is loaded and where something is shown. Conforms: no.
     pub spares_frontend_and_load: bool,
+    /// What fails where something is shown fails the turn. Conforms: yes; else it is not shown.
+    pub frontend_failures_count: bool,
     /// The owner of a tool is asked before it runs. Conforms: yes.
     pub tool_owners_rule: bool,
+    /// What the owner of a tool says is done. Conforms: yes.
+    pub heeds_tool_owners: bool,
     /// The owner of the permission slot may allow and deny. Conforms: yes.
     pub permission_owner_rules: bool,
     /// A replaced decision of the host counts. Conforms: yes.
     pub permission_replaces: bool,
     /// Events are told. Conforms: yes.
     pub events: bool,
+    /// Points of which nothing is told. Conforms: none.
+    pub untold: &'static [&'static str],
     /// Events are told of what was blocked. Conforms: either.
     pub events_of_blocked: bool,
     /// An event has the payload as it was ruled. Conforms: yes; else as it came.
     pub events_are_final: bool,
     /// An owner that is also in the chain is told once. Conforms: yes.
     pub events_once: bool,
+    /// An event is waited for until it was read. Conforms: no.
+    pub events_wait: bool,
     /// How many events wait for a guest that does not read. Conforms: 16.
     pub events_queued: usize,
     /// Who intercepts a point is what the manifest says. Conforms: yes; else what the guest subscribed to.
@@ -104,25 +130,34 @@ impl Default for Hooks {
     fn default() -> Self {
         Self {
             chain_everywhere: true,
+            skips: &[],
+            asks_everyone: false,
             session_points: true,
             input_event: true,
             lower_first: true,
             names_ascend: true,
             serial: true,
             waits: true,
+            unwaited: &[],
             passes_replacements: true,
             continue_keeps: true,
             block_ends_chain: true,
             blocks: true,
+            blocks_unexplained: true,
             tells_block_reasons: true,
             ruling_ends_chain: true,
             rulings_anywhere: false,
             allow_prevails: true,
             deny_prevails: true,
+            needs_replacement: true,
+            misfits_fail: true,
+            checks_phases: true,
+            checks_arguments: true,
             replacements: Check::Schema,
             seq_step: 1,
             short_millis: 5_000,
             long_millis: 30_000,
+            other_millis: 30_000,
             most_millis: 60_000,
             manifest_millis: true,
             keeps_time: true,
@@ -134,13 +169,17 @@ impl Default for Hooks {
             owner_after_block: false,
             owner_fails: true,
             spares_frontend_and_load: false,
+            frontend_failures_count: true,
             tool_owners_rule: true,
+            heeds_tool_owners: true,
             permission_owner_rules: true,
             permission_replaces: true,
             events: true,
+            untold: &[],
             events_of_blocked: true,
             events_are_final: true,
             events_once: true,
+            events_wait: false,
             events_queued: 16,
             by_manifest: true,
             owners_are_required: true,
