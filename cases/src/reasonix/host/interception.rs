@@ -38,7 +38,7 @@ const REASON_TOLD: Seen = Seen("the user was told the reason");
 const WARNED_ONCE: Seen = Seen("the user was warned once");
 pub(super) const RAN: Seen = Seen("the tool ran");
 pub(super) const DID_NOT_RUN: Seen = Seen("the tool did not run");
-const TOLD: Seen = Seen("the user was told who allowed it");
+const TOLD: Seen = Seen("it was told");
 const ASKED: Seen = Seen("the guest was asked at each of these points");
 const NOT_ASKED: Seen = Seen("the guest was asked at none of these points");
 const SHORT_TIME: Seen = Seen("5,000 ms");
@@ -627,12 +627,19 @@ fn allow_told(x: &Exchange<'_>) -> Sight {
         if !denied_by_host(x, "allowed") {
             return Sight::Undecided(Why::NotProvoked("the host denies nothing of itself here".into()));
         }
-        let mut kept = x.told(Told::Found).filter(|(_, node)| {
-            node.get("in").and_then(|it| it.as_str()).as_deref() == Some("log")
-                && node.raw().contains("warden")
-        });
-        let shown = mentions(x, "warden", *within.start()).map(|entry| entry.at).next();
-        match shown.or_else(|| kept.next().map(|(entry, _)| entry.at)) {
+        let is = |node: Node<'_>, name: &str, words: &[&str]| {
+            node.get(name).and_then(|it| it.as_str()).is_some_and(|it| words.contains(&&*it))
+        };
+        let told = |what, name: &str, words: &[&str]| {
+            let mut all = x.told(what).filter(|(entry, _)| entry.at > *within.start());
+            let its = |at: u64, node: Node<'_>| {
+                let named = node.raw().contains("warden");
+                is(node, name, words) && (named || within.contains(&at)) || (named && what == Told::Shown)
+            };
+            all.find(|(entry, node)| its(entry.at, *node)).map(|(entry, _)| entry.at)
+        };
+        let shown = told(Told::Shown, "as", &["notice", "warning"]);
+        match shown.or_else(|| told(Told::Found, "in", &["log"])) {
             Some(at) => Sight::Saw(TOLD, at),
             None => Sight::SawOther { at: *within.end(), actual: "nobody was told".to_owned() },
         }

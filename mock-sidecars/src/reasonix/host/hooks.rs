@@ -249,8 +249,9 @@ async fn ask(
             Ok(Ruling::Block(says))
         }
         "replace" => {
+            let says = if replaced.is_some() { "null replaces nothing" } else { "there is no replacement" };
             let Some(replacement) = replaced.filter(|it| !it.is_null()) else {
-                let fault = Err(violated("there is no replacement"));
+                let fault = Err(violated(says));
                 return if hooks.needs_replacement { fault } else { Ok(Ruling::Continue) };
             };
             match replacement_fault(core, point, payload, &replacement) {
