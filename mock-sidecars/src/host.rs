@@ -246,7 +246,7 @@ impl Machine for MockHost<'_> {
             }
             match self.host.poll(now)? {
                 Action::Write { link, bytes, .. } if link != 0 && self.flaw.is_some() => {
-                    self.said(link, &bytes)
+                    self.said(link, &bytes);
                 }
                 action => return Some(action),
             }

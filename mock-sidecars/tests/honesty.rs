@@ -1,5 +1,5 @@
 //! The suite can fail: each flaw fails exactly what it names, and a flawless mock fails nothing.
-#![expect(clippy::unwrap_used, reason = "a test may")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may")]
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -131,11 +131,12 @@ fn a_wrong_command_line_is_one_line() {
 }
 
 #[test]
-fn the_released_cli_keeps_what_is_specified() {
+fn the_released_cli_keeps_what_is_specified_of_frames() {
     let Some(program) = reasonix_cli() else { return };
     let command = [program.display().to_string()];
+    let frames = ["--only", "reasonix/host-transport/*", "--only", "reasonix/host-envelope/*"];
     for driver in ["reasonix-cli", "reasonix-cli:serve"] {
-        let output = check("reasonix-v2", &["--driver", driver], &command);
+        let output = check("reasonix-v2", &[&["--driver", driver], &frames[..]].concat(), &command);
         assert_eq!(output.status.code(), Some(0), "{driver}: {}{}", stdout(&output), stderr(&output));
         assert_eq!(failed(&output), BTreeSet::new(), "{driver}");
     }

@@ -139,19 +139,17 @@ pub fn rehearse<'c>(
     for (place, plan) in suite.processes(side, scripts, isolate).into_iter().enumerate() {
         let name = format!("{place:03}");
         let mut target = target();
-        let (recording, cut_in) = match (side, suite.casting) {
-            (Side::Host, Some(casting)) => {
-                let mut cast = Cast::new(&name, suite, casting, plan, setting, Budget::default());
-                stage(&mut cast, &mut *target, setting.probe)?;
-                (std::mem::take(cast.record()), cast.cut_in().map(str::to_owned))
-            }
-            _ => {
-                let line_bytes_max = (suite.line_bytes_max)(setting.contract);
-                let peer = (suite.host)(&setting);
-                let mut play = Play::new(&name, plan, peer, setting, Budget::default(), line_bytes_max);
-                meet(&mut play, &mut *target)?;
-                (std::mem::take(play.record()), play.cut_in().map(str::to_owned))
-            }
+        let casting = suite.casting.filter(|_| side == Side::Host);
+        let (recording, cut_in) = if let Some(casting) = casting {
+            let mut cast = Cast::new(&name, suite, casting, plan, setting, Budget::default());
+            stage(&mut cast, &mut *target, setting.probe)?;
+            (std::mem::take(cast.record()), cast.cut_in().map(str::to_owned))
+        } else {
+            let line_bytes_max = (suite.line_bytes_max)(setting.contract);
+            let peer = (suite.host)(&setting);
+            let mut play = Play::new(&name, plan, peer, setting, Budget::default(), line_bytes_max);
+            meet(&mut play, &mut *target)?;
+            (std::mem::take(play.record()), play.cut_in().map(str::to_owned))
         };
         recordings.push(recording);
         // As where processes are started: when the first opening fails, nothing else is tried.

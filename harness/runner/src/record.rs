@@ -525,28 +525,24 @@ impl Stage {
         doubted: BTreeSet<String>,
     ) -> Result<(Box<dyn Player + 's>, Links), RecordFault> {
         let plan = task.plan.iter().copied();
-        match (&mut self.door, order.suite.casting) {
-            (Some(Door { probes, launch, folder }), Some(casting)) => {
-                let mut spawn = order.spawn.clone();
-                let variables = launch.env.iter().map(|(name, value)| (name.into(), value.into()));
-                spawn.env.extend(variables);
-                let process = Process::spawn(&spawn).map_err(RecordFault::Spawn)?;
-                let setting = Setting { probe: launch, folder, ..order.setting };
-                let cast = Cast::new(&task.name, order.suite, casting, plan, setting, budget);
-                let links = match probes.take() {
-                    Some(probes) => Links::host(process, probes),
-                    None => Links::guest(process),
-                };
-                Ok((Box::new(cast), links))
-            }
-            _ => {
-                let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
-                let peer = (order.suite.host)(&order.setting);
-                let line_bytes_max = (order.suite.line_bytes_max)(order.setting.contract);
-                let play = Play::new(&task.name, plan, peer, order.setting, budget, line_bytes_max);
-                Ok((Box::new(play.doubt(doubted)), Links::guest(process)))
-            }
-        }
+        let Some((door, casting)) = self.door.as_mut().zip(order.suite.casting) else {
+            let process = Process::spawn(order.spawn).map_err(RecordFault::Spawn)?;
+            let peer = (order.suite.host)(&order.setting);
+            let line_bytes_max = (order.suite.line_bytes_max)(order.setting.contract);
+            let play = Play::new(&task.name, plan, peer, order.setting, budget, line_bytes_max);
+            return Ok((Box::new(play.doubt(doubted)), Links::guest(process)));
+        };
+        let Door { probes, launch, folder } = door;
+        let mut spawn = order.spawn.clone();
+        spawn.env.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
+        let process = Process::spawn(&spawn).map_err(RecordFault::Spawn)?;
+        let setting = Setting { probe: launch, folder, ..order.setting };
+        let cast = Cast::new(&task.name, order.suite, casting, plan, setting, budget);
+        let links = match probes.take() {
+            Some(probes) => Links::host(process, probes),
+            None => Links::guest(process),
+        };
+        Ok((Box::new(cast), links))
     }
 }
 

@@ -19,7 +19,6 @@ use sidecert_proto::requirement::{Accepts, Basis, Requirement, Seen};
 use sidecert_proto::script::{
     Pattern, Process, Reaction, Reply, Script, ScriptDef, Setting, Step, Template, Within,
 };
-use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::{Sight, Why};
 
 pub(super) const SECTIONS: [&[Requirement]; 4] =
@@ -123,12 +122,6 @@ fn stop(script: Script) -> Script {
     script.step(ask(STOP, r#"{"do":"stop"}"#)).step(outcome(STOP))
 }
 
-/// What our guest does about an intercept at this point, in place of letting it go on: `result` is one JSON text.
-fn rules(script: Script, at: &str, result: &str) -> Script {
-    let answer = format!(r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"result":{result}}}"#);
-    reacts(script, &intercept(at), Reply::Once(Template::new(answer)))
-}
-
 /// An intercept at this point, as a pattern that captures its id.
 fn intercept(at: &str) -> String {
     let method = contract::INTERCEPT;
@@ -172,7 +165,7 @@ fn came_of(exchange: &Exchange<'_>, label: &str) -> Sight {
 }
 
 /// What an outcome says to the user, or shows of an answer.
-fn says<'x>(outcome: Node<'x>) -> Option<std::borrow::Cow<'x, str>> {
+fn says(outcome: Node<'_>) -> Option<std::borrow::Cow<'_, str>> {
     ["text", "blocked", "failed", "refused"].into_iter().find_map(|name| outcome.get(name)?.as_str())
 }
 
@@ -181,9 +174,4 @@ fn never_came(exchange: &Exchange<'_>, label: &str) -> Sight {
         Some(cut) => Why::CutShort(cut.to_owned()),
         None => Why::NotProvoked(format!("nothing here was asked as {label:?}").into()),
     })
-}
-
-/// Whether the host was seen to be there behind the event `at`: it answered a fence, or told an outcome.
-fn went_on(exchange: &Exchange<'_>, at: u64) -> bool {
-    exchange.told(Told::Settled).any(|(entry, _)| entry.at > at)
 }

@@ -100,10 +100,7 @@ pub(crate) fn checked(
         (Some(path), _) => provoke::read(path, suite)?,
         (None, given) => given.clone().unwrap_or_default(),
     };
-    let mut exercised = exercised(suite, &args.exercise)?;
-    if args.slow {
-        exercised.insert(SLOW.to_owned());
-    }
+    let exercised = exercised(suite, args)?;
     let seed = match args.seed {
         Some(seed) => seed,
         None => drawn()?,
@@ -156,22 +153,8 @@ pub(crate) fn checked(
         processes: Vec::new(),
     };
     folder.write(&run)?;
-    let probe = match side {
-        Side::Guest => None,
-        // Started by somebody else, it cannot be named as our own process is.
-        Side::Host => Some(std::env::current_exe().map_err(|error| Fault {
-            code: exit::OURS,
-            says: format!("where sidecert itself is, nobody says: {error}"),
-        })?),
-    };
-    let driving = driver.zip(probe.as_deref()).map(|(driver, probe)| driver.words(probe)).unwrap_or_default();
-    let driven: Vec<OsString> = driving.into_iter().chain(command.iter().cloned()).collect();
-    let spawn = Spawn {
-        argv: args.target.wrapped(&driven)?,
-        env: environment.variables,
-        cwd: args.target.cwd.clone(),
-        launcher: PathBuf::from("/proc/self/exe"),
-    };
+    let probe = probe(side)?;
+    let spawn = spawn(args, driver, probe.as_deref(), &command, environment.variables)?;
     let scripts = planned(suite, side, &selected, &setting);
     let watch = watch(args, side, suite.processes(side, &scripts, args.isolate).iter().map(Vec::len).sum());
     let order = Order {
@@ -226,6 +209,34 @@ pub(crate) fn forced(
         let says = "interrupted: what is told here is partial".to_owned();
         (*listening.borrow() != Stop::No).then_some(Fault { code: exit::INTERRUPTED, says })
     }))
+}
+
+/// The program that each of our guests is, where a host is checked: started by somebody else, it cannot be named as our
+/// own process is.
+fn probe(side: Side) -> Result<Option<PathBuf>, Fault> {
+    let ours = |error: io::Error| Fault {
+        code: exit::OURS,
+        says: format!("where sidecert itself is, nobody says: {error}"),
+    };
+    (side == Side::Host).then(|| std::env::current_exe().map_err(ours)).transpose()
+}
+
+/// What is started: the command, or a shim of ours before it.
+fn spawn(
+    args: &CheckArgs,
+    driver: Option<Driver>,
+    probe: Option<&Path>,
+    command: &[OsString],
+    env: Vec<(OsString, OsString)>,
+) -> Result<Spawn, Fault> {
+    let shim = driver.zip(probe).map(|(driver, probe)| driver.words(probe)).unwrap_or_default();
+    let driven: Vec<OsString> = shim.into_iter().chain(command.iter().cloned()).collect();
+    Ok(Spawn {
+        argv: args.target.wrapped(&driven)?,
+        env,
+        cwd: args.target.cwd.clone(),
+        launcher: PathBuf::from("/proc/self/exe"),
+    })
 }
 
 /// What is played for these requirements, and what the user gave.
@@ -307,8 +318,8 @@ fn manifest(path: &Path) -> Result<String, Fault> {
     object.ok_or_else(|| fault("it is no JSON object".to_owned()))
 }
 
-fn exercised(suite: &Suite, groups: &[String]) -> Result<BTreeSet<String>, Fault> {
-    for group in groups {
+fn exercised(suite: &Suite, args: &CheckArgs) -> Result<BTreeSet<String>, Fault> {
+    for group in &args.exercise {
         if !suite.exercises.iter().any(|known| known.name == group) {
             let names: Vec<&str> = suite.exercises.iter().map(|known| known.name).collect();
             let hint = select::did_you_mean(group, names.iter().copied());
@@ -316,7 +327,8 @@ fn exercised(suite: &Suite, groups: &[String]) -> Result<BTreeSet<String>, Fault
             return Err(Fault::usage(says));
         }
     }
-    Ok(groups.iter().cloned().collect())
+    let slow = args.slow.then(|| SLOW.to_owned());
+    Ok(args.exercise.iter().cloned().chain(slow).collect())
 }
 
 /// The words of the command line that make the run what it is, and that a run does not tell otherwise.

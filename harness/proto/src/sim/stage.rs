@@ -185,7 +185,7 @@ impl Stage<'_> {
         match action {
             Action::Write { link, bytes, .. } => match self.of_host(link) {
                 Some(id) if id == 0 || self.is_alive(id) => {
-                    self.to_cast.push_back((id, Parcel::Bytes(bytes)))
+                    self.to_cast.push_back((id, Parcel::Bytes(bytes)));
                 }
                 Some(id) => self.to_host.push_back((id, Parcel::Broken)),
                 None => {}

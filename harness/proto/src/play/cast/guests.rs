@@ -116,13 +116,12 @@ impl<'a> Cast<'a> {
     }
 
     pub(super) fn await_launch(&mut self, name: &str, time: u32, now: Micros) {
-        match self.nth_launch(name, time) {
-            Some(id) => self.current = Some(id),
-            None => {
-                let what = What::Launch(name.to_owned(), time);
-                self.wait(Wait::Launch, Some(name.to_owned()), self.budget.launch, what, now);
-                self.give_up_waiting(now);
-            }
+        if let Some(id) = self.nth_launch(name, time) {
+            self.current = Some(id);
+        } else {
+            let what = What::Launch(name.to_owned(), time);
+            self.wait(Wait::Launch, Some(name.to_owned()), self.budget.launch, what, now);
+            self.give_up_waiting(now);
         }
     }
 
@@ -181,7 +180,7 @@ impl<'a> Cast<'a> {
         }
     }
 
-    pub(super) fn of_guest(&mut self, id: LinkId, input: Input<'_>, now: Micros) {
+    pub(super) fn of_guest(&mut self, id: LinkId, input: &Input<'_>, now: Micros) {
         if self.link(id).is_none_or(|link| link.gone) {
             return;
         }

@@ -334,11 +334,10 @@ impl<'a> Cast<'a> {
             Within::Millis(millis) => (Wait::Answer, millis.saturating_mul(1_000)),
         };
         if let Some(state) = self.link(link).and_then(Link::cannot_speak) {
-            return if optional {
-                ()
-            } else {
-                self.cut(format!("{state} before what was awaited came"), now)
-            };
+            if !optional {
+                self.cut(format!("{state} before what was awaited came"), now);
+            }
+            return;
         }
         self.wait(wait, label, within, what, now);
         self.give_up_waiting(now);
@@ -376,7 +375,7 @@ impl Machine for Cast<'_> {
             (_, Input::Interrupted) => self.interrupted(now),
             (0, input) => self.of_shim(input, now),
             (link, Input::Launched(launched)) => self.launched(link, launched, now),
-            (link, input) => self.of_guest(link, input, now),
+            (link, input) => self.of_guest(link, &input, now),
         }
         self.recorded += (self.record.text.len() - before) as u64;
         self.fit(now);

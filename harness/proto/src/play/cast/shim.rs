@@ -18,6 +18,10 @@ const LINE_BYTES_MAX: usize = 16 << 20;
 const STDERR_BYTES_MOST: usize = 64 << 10;
 
 /// What is known of the shim and the process that it is.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own: either end may end in any order"
+)]
 pub(super) struct Shim {
     pub(super) deframer: Option<Deframer>,
     pub(super) has_spoken: bool,

@@ -104,10 +104,10 @@ impl Hosting {
     /// The guest answers, or asks for a page.
     pub(super) fn guest_frame(&mut self, frame: &Framed<'_, '_>) {
         match &frame.envelope {
-            Ok(Envelope::Response { id: Id::Integer(id), outcome }) if self.initialize == Some(*id) => {
-                if self.phase == Phase::Asked && matches!(outcome, Outcome::Result(_)) {
-                    self.phase = Phase::Answered;
-                }
+            Ok(Envelope::Response { id: Id::Integer(id), outcome: Outcome::Result(_) })
+                if self.initialize == Some(*id) && self.phase == Phase::Asked =>
+            {
+                self.phase = Phase::Answered;
             }
             Ok(Envelope::Request { id: Id::Integer(id), method, params: Some(params) })
                 if method == contract::CONTENT_READ =>
