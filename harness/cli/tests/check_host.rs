@@ -1,5 +1,4 @@
 //! `check host`: hosts behind a shim, as real processes that launch real guests.
-#![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod support;
 
