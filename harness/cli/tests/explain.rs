@@ -5,17 +5,12 @@ mod support;
 
 use serde_json::Value;
 use sidecert_proto::reasonix::contract::v2;
-use support::sidecert;
+use support::{list, of_guests, sidecert};
 
 fn explained(words: &[&str]) -> String {
     let output = sidecert([&["explain"], words].concat());
     assert_eq!(output.status.code(), Some(0), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
-}
-
-fn list(what: &str, suite: &str) -> Vec<Value> {
-    let output = sidecert(["list", what, "--format", "json", "--suite", suite]);
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// What stands on a page, without its layout.
@@ -26,7 +21,7 @@ fn words(text: &str) -> String {
 /// Checks the page of every requirement of `suite`, but for those that `but` has as well.
 fn complete(suite: &str, but: &[Value]) {
     let flaws = list("flaws", suite);
-    for row in list("requirements", suite) {
+    for row in of_guests(suite) {
         let id = row["id"].as_str().unwrap();
         if but.iter().any(|known| known["id"] == id) {
             continue;
@@ -62,7 +57,7 @@ fn every_requirement_of_v1_is_explained_in_full() {
 
 #[test]
 fn every_requirement_that_only_v2_has_is_explained_in_full() {
-    complete("reasonix-v2", &list("requirements", "reasonix-v1"));
+    complete("reasonix-v2", &of_guests("reasonix-v1"));
 }
 
 #[test]
@@ -108,7 +103,7 @@ fn a_contract_without_the_fact_is_not_asked() {
 
 #[test]
 fn what_must_be_given_is_said_with_the_command_that_gives_it() {
-    let provoked = words(&explained(&["frames-within-limit"]));
+    let provoked = words(&explained(&["reasonix/transport/frames-within-limit"]));
     assert!(provoked.contains("large = { event = \"input.receive\"") && provoked.contains("--provoke FILE"));
     let observed = words(&explained(&["exits-at-end-of-input"]));
     assert!(

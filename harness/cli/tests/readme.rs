@@ -95,6 +95,9 @@ fn every_option_and_command_that_they_name_is_there() {
     for side in ["check", "mock", "init"] {
         known += &out(&[side, "guest", "--help"]);
     }
+    for side in ["check", "mock"] {
+        known += &out(&[side, "host", "--help"]);
+    }
     for what in ["show", "hash", "check", "diff"] {
         known += &out(&["contract", what, "--help"]);
     }

@@ -148,9 +148,14 @@ pub(crate) fn list(what: &str, suite: &str) -> Vec<Value> {
     serde_json::from_slice(&listed.stdout).unwrap()
 }
 
-/// The ids of the requirements of a suite, in its order.
+/// The requirements of a suite that bind a guest, in its order.
+pub(crate) fn of_guests(suite: &str) -> Vec<Value> {
+    list("requirements", suite).into_iter().filter(|row| row["side"] == "guest").collect()
+}
+
+/// The ids of these.
 pub(crate) fn requirements(suite: &str) -> Vec<String> {
-    list("requirements", suite).iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    of_guests(suite).iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The requirements that a flaw breaks.
