@@ -279,14 +279,16 @@ impl<'a> Comparison<'a> {
 
     fn reason(&mut self, old: &'a Map<String, Value>, new: &'a Map<String, Value>) {
         for (name, old, new) in pairs(old, new).filter(|(_, old, new)| !same(*old, *new)) {
+            // What is gone is only in the old one.
+            let of = if new.is_some() { Edition::New } else { Edition::Old };
             self.at(Token::Name(name), |it| match name {
-                "jsonRpcCode" => it.note(Class::Breaking, "code-changed", Edition::New, || {
+                "jsonRpcCode" => it.note(Class::Breaking, "code-changed", of, || {
                     format!("{}: both stand in the same error", changed("the code", old, new))
                 }),
-                "retryable" => it.note(Class::Breaking, "retryable-changed", Edition::New, || {
+                "retryable" => it.note(Class::Breaking, "retryable-changed", of, || {
                     format!("{}: an older peer does otherwise", changed(name, old, new))
                 }),
-                "message" => it.note(Class::Editorial, "message-changed", Edition::New, || {
+                "message" => it.note(Class::Editorial, "message-changed", of, || {
                     format!("{}: a text for people", changed(name, old, new))
                 }),
                 _ => it.annotation(name, old, new),
