@@ -36,6 +36,8 @@ const UNCHANGED: Seen = Seen("the payload went on unchanged");
 const NOBODY_ELSE: Seen = Seen("nobody else was asked");
 const REASON_TOLD: Seen = Seen("the user was told the reason");
 const WARNED_ONCE: Seen = Seen("the user was warned once");
+const WARNED_BY_KIND: Seen =
+    Seen("warned once of calls that fail, and once of rulings that break the contract");
 pub(super) const RAN: Seen = Seen("the tool ran");
 pub(super) const DID_NOT_RUN: Seen = Seen("the tool did not run");
 const TOLD: Seen = Seen("it was told");
@@ -182,7 +184,7 @@ pub(super) const ROWS: &[Requirement] = &[
         .checked(After(&OPTIONAL, |x| all_came(x, &["late", "later", "error"], GOES_ON))),
     must("reasonix/host-interception/optional-warned-once", Host)
         .says("The user is warned of an optional guest that fails, once.", &[INTERCEPTION])
-        .accepts(&[specified(WARNED_ONCE)])
+        .accepts(&[specified(WARNED_ONCE), observed(WARNED_BY_KIND)])
         .checked(After(&OPTIONAL, warned_once)),
     must("reasonix/host-interception/allow-prevails", Host)
         .says("A guest can allow a tool that the host itself denies.", &[INTERCEPTION])
@@ -616,6 +618,8 @@ fn warned_once(x: &Exchange<'_>) -> Sight {
         let warned: Vec<u64> = mentions(x, "unwilling", 0).map(|entry| entry.at).collect();
         match (warned.last(), warned.len()) {
             (Some(last), many) if many <= most => Sight::Saw(WARNED_ONCE, *last),
+            // Here calls fail and rulings break the contract; the released host warns once of either.
+            (Some(last), many) if many <= 2 * most => Sight::Saw(WARNED_BY_KIND, *last),
             (Some(last), many) => Sight::SawOther { at: *last, actual: format!("{many} warnings") },
             (None, _) => Sight::SawOther { at: *within.end(), actual: "no warning".to_owned() },
         }
