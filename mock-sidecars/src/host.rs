@@ -31,11 +31,13 @@ struct Guest {
     deframer: Deframer,
     /// The methods of its requests, by their ids as they are written.
     asked: BTreeMap<String, String>,
+    /// How many bytes of the host's were not written, since a misdeed made a line shorter: it must not wait for them.
+    unwritten: usize,
 }
 
 impl Default for Guest {
     fn default() -> Self {
-        Self { deframer: Deframer::new(LINE_BYTES_MAX), asked: BTreeMap::new() }
+        Self { deframer: Deframer::new(LINE_BYTES_MAX), asked: BTreeMap::new(), unwritten: 0 }
     }
 }
 
@@ -162,8 +164,10 @@ impl<'c> MockHost<'c> {
         captures.entry("id".to_owned()).or_insert_with(|| id_of(line));
         match flaw.does {
             Misdeed::Edit(find, replace) => {
-                let line = String::from_utf8_lossy(line).replacen(find, replace, 1);
-                self.write(link, line.as_bytes());
+                let edited = String::from_utf8_lossy(line).replacen(find, replace, 1);
+                let lost = line.len().saturating_sub(edited.len());
+                self.links.entry(link).or_default().unwritten += lost;
+                self.write(link, edited.as_bytes());
             }
             Misdeed::Instead(template) | Misdeed::Reply(template) => self.say(link, template, &captures),
             Misdeed::Also(template) => {
@@ -178,7 +182,7 @@ impl<'c> MockHost<'c> {
                 self.write(link, line);
                 self.write(link, line);
             }
-            Misdeed::Silence => {}
+            Misdeed::Silence => self.links.entry(link).or_default().unwritten += line.len() + 1,
             Misdeed::Overfill => {
                 let overfull = vec![b'x'; LINE_BYTES_MAX / 2];
                 self.write(link, &overfull);
@@ -199,6 +203,10 @@ impl Machine for MockHost<'_> {
                     self.host.handle(link, Input::Bytes(&tail), now);
                 }
                 self.host.handle(link, Input::Eof, now);
+            }
+            Input::Wrote(bytes) if link != 0 => {
+                let unwritten = std::mem::take(&mut self.links.entry(link).or_default().unwritten);
+                self.host.handle(link, Input::Wrote(bytes + unwritten), now);
             }
             input => self.host.handle(link, input, now),
         }

@@ -3,6 +3,10 @@
 //! Most scripts begin a session with one guest of ours, called [`ONE`], let the host take a turn with it, and end the
 //! session. What only the host knows, its driver tells: what came of what it was asked for, and what it showed.
 
+mod lifecycle;
+mod manifest;
+mod processes;
+mod security;
 mod transport;
 
 use sidecert_proto::exchange::Exchange;
@@ -18,7 +22,8 @@ use sidecert_proto::script::{
 use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 1] = [transport::ROWS];
+pub(super) const SECTIONS: [&[Requirement]; 5] =
+    [transport::ROWS, lifecycle::ROWS, processes::ROWS, manifest::ROWS, security::ROWS];
 
 /// The guest of ours that most scripts have.
 const ONE: &str = "one";
