@@ -47,7 +47,7 @@ static HANDSHAKE: ScriptDef =
 static SHUTDOWN: ScriptDef =
     ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: peer::closing };
 
-const SECTIONS: [&[Requirement]; 14] = [
+const SECTIONS: [&[Requirement]; 18] = [
     framing::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -62,6 +62,10 @@ const SECTIONS: [&[Requirement]; 14] = [
     host::SECTIONS[1],
     host::SECTIONS[2],
     host::SECTIONS[3],
+    host::SECTIONS[4],
+    host::SECTIONS[5],
+    host::SECTIONS[6],
+    host::SECTIONS[7],
 ];
 
 /// Every requirement of the family, section by section.

@@ -5,7 +5,11 @@
 
 mod envelope;
 mod interception;
+mod lifecycle;
+mod manifest;
+mod processes;
 mod rulings;
+mod security;
 mod slots;
 mod transport;
 
@@ -22,8 +26,16 @@ use sidecert_proto::script::{
 use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 4] =
-    [transport::ROWS, envelope::ROWS, interception::ROWS, slots::ROWS];
+pub(super) const SECTIONS: [&[Requirement]; 8] = [
+    transport::ROWS,
+    envelope::ROWS,
+    lifecycle::ROWS,
+    processes::ROWS,
+    manifest::ROWS,
+    interception::ROWS,
+    slots::ROWS,
+    security::ROWS,
+];
 
 /// The guest of ours that most scripts have.
 const ONE: &str = "one";

@@ -208,6 +208,9 @@ async fn begin(core: &Shared<'_>, ask: &Value) -> Outcome {
             Err(says) => return Outcome::Refused(core.masked(core.manners.redacts.errors, &says)),
         }
     }
+    if core.manners.plugins.starts_bare {
+        manifest::clothe(&mut plugins);
+    }
     let active = plugins.iter().map(Rc::as_ref).filter(|it| it.enabled && !it.project);
     if let Some(says) = manifest::conflict(active).filter(|_| core.manners.plugins.one_owner) {
         return Outcome::Failed(Failure::new(says));

@@ -2,6 +2,10 @@
 
 mod envelope;
 mod interception;
+mod lifecycle;
+mod manifest;
+mod processes;
+mod security;
 mod slots;
 mod transport;
 
@@ -13,7 +17,16 @@ use super::host::Manners;
 use crate::{Flaw, Misdeed, Reach, Trigger};
 
 /// Every flaw of the reference host.
-pub static FLAWS: &[&[Flaw]] = &[transport::FLAWS, envelope::FLAWS, interception::FLAWS, slots::FLAWS];
+pub static FLAWS: &[&[Flaw]] = &[
+    transport::FLAWS,
+    envelope::FLAWS,
+    lifecycle::FLAWS,
+    processes::FLAWS,
+    manifest::FLAWS,
+    interception::FLAWS,
+    slots::FLAWS,
+    security::FLAWS,
+];
 
 /// A flaw in a frame, in both editions.
 const fn frame(name: &'static str, breaks: &'static [Id], at: Trigger, does: Misdeed) -> Flaw {
