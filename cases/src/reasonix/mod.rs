@@ -47,7 +47,7 @@ static HANDSHAKE: ScriptDef =
 static SHUTDOWN: ScriptDef =
     ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: peer::closing };
 
-const SECTIONS: [&[Requirement]; 11] = [
+const SECTIONS: [&[Requirement]; 14] = [
     framing::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -59,6 +59,9 @@ const SECTIONS: [&[Requirement]; 11] = [
     errors::ROWS,
     security::ROWS,
     host::SECTIONS[0],
+    host::SECTIONS[1],
+    host::SECTIONS[2],
+    host::SECTIONS[3],
 ];
 
 /// Every requirement of the family, section by section.

@@ -3,6 +3,9 @@
 //! Most scripts begin a session with one guest of ours, called [`ONE`], let the host take a turn with it, and end the
 //! session. What only the host knows, its driver tells: what came of what it was asked for, and what it showed.
 
+mod content;
+mod providers;
+mod streams;
 mod transport;
 
 use sidecert_proto::exchange::Exchange;
@@ -18,7 +21,8 @@ use sidecert_proto::script::{
 use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 1] = [transport::ROWS];
+pub(super) const SECTIONS: [&[Requirement]; 4] =
+    [transport::ROWS, content::ROWS, providers::ROWS, streams::ROWS];
 
 /// The guest of ours that most scripts have.
 const ONE: &str = "one";

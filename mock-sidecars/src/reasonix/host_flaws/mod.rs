@@ -1,5 +1,7 @@
 //! The flaws of the reference host, section by section, in the order of the requirements that they break.
 
+mod content;
+mod providers;
 mod transport;
 
 use sidecert_proto::contract::Side::Host;
@@ -10,7 +12,7 @@ use super::host::Manners;
 use crate::{Flaw, Misdeed, Reach, Trigger};
 
 /// Every flaw of the reference host.
-pub static FLAWS: &[&[Flaw]] = &[transport::FLAWS];
+pub static FLAWS: &[&[Flaw]] = &[transport::FLAWS, content::FLAWS, providers::FLAWS];
 
 /// A flaw in a frame, in both editions.
 const fn frame(name: &'static str, breaks: &'static [Id], at: Trigger, does: Misdeed) -> Flaw {
