@@ -47,7 +47,7 @@ static HANDSHAKE: ScriptDef =
 static SHUTDOWN: ScriptDef =
     ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: peer::closing };
 
-const SECTIONS: [&[Requirement]; 14] = [
+const SECTIONS: [&[Requirement]; 15] = [
     framing::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -62,6 +62,7 @@ const SECTIONS: [&[Requirement]; 14] = [
     host::SECTIONS[1],
     host::SECTIONS[2],
     host::SECTIONS[3],
+    host::SECTIONS[4],
 ];
 
 /// Every requirement of the family, section by section.

@@ -7,6 +7,7 @@ mod content;
 mod providers;
 mod streams;
 mod transport;
+mod ui;
 
 use sidecert_proto::exchange::Exchange;
 use sidecert_proto::json::{Node, quoted};
@@ -21,8 +22,8 @@ use sidecert_proto::script::{
 use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 4] =
-    [transport::ROWS, content::ROWS, providers::ROWS, streams::ROWS];
+pub(super) const SECTIONS: [&[Requirement]; 5] =
+    [transport::ROWS, content::ROWS, providers::ROWS, streams::ROWS, ui::ROWS];
 
 /// The guest of ours that most scripts have.
 const ONE: &str = "one";

@@ -3,6 +3,7 @@
 mod content;
 mod providers;
 mod transport;
+mod ui;
 
 use sidecert_proto::contract::Side::Host;
 use sidecert_proto::requirement::Id;
@@ -12,7 +13,7 @@ use super::host::Manners;
 use crate::{Flaw, Misdeed, Reach, Trigger};
 
 /// Every flaw of the reference host.
-pub static FLAWS: &[&[Flaw]] = &[transport::FLAWS, content::FLAWS, providers::FLAWS];
+pub static FLAWS: &[&[Flaw]] = &[transport::FLAWS, content::FLAWS, providers::FLAWS, ui::FLAWS];
 
 /// A flaw in a frame, in both editions.
 const fn frame(name: &'static str, breaks: &'static [Id], at: Trigger, does: Misdeed) -> Flaw {

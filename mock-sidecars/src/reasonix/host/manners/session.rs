@@ -356,6 +356,8 @@ pub struct Ui {
     pub typed_answers: bool,
     /// A dismissed prompt is answered as cancelled. Conforms: yes; else without values.
     pub tells_cancelled: bool,
+    /// What is shown names its plugin. Conforms: yes.
+    pub names_plugins: bool,
 }
 
 impl Default for Ui {
@@ -373,6 +375,7 @@ impl Default for Ui {
             late_results_count: false,
             typed_answers: true,
             tells_cancelled: true,
+            names_plugins: true,
         }
     }
 }
