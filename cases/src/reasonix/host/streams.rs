@@ -227,7 +227,9 @@ pub(super) fn session_of(
     declared: &[&str],
     more: &[String],
 ) -> Script {
-    let declared: Vec<String> = declared.iter().map(|it| reference(it)).collect();
+    // The one that every guest of ours has comes first: a driver may choose it for the session.
+    let usual = std::iter::once(sidecar::model(ONE));
+    let declared: Vec<String> = usual.chain(declared.iter().map(|it| reference(it))).collect();
     let script = declaring(begin(name, setting, &[plugin]), setting, &declared);
     let all = [&declared, more].concat();
     let catalog = format!(
@@ -262,9 +264,10 @@ fn opening(model: &str) -> String {
 /// A stream of this model, so often, has these frames.
 pub(super) fn streams(mut script: Script, model: &str, times: Option<u32>, frames: Vec<String>) -> Script {
     let when = Pattern::of(&opening(model)).unwrap_or(Pattern::Absent);
-    let reply = match frames.is_empty() {
-        true => Reply::Never,
-        false => Reply::Several(frames.into_iter().map(Template::new).collect()),
+    let reply = if frames.is_empty() {
+        Reply::Never
+    } else {
+        Reply::Several(frames.into_iter().map(Template::new).collect())
     };
     script.reactions.push(Reaction { when, reply, times, guest: None });
     script
@@ -546,7 +549,7 @@ fn begun(x: &Exchange<'_>) -> Result<(), Sight> {
         Sight::Saw(..) | Sight::SawOther { .. } => {
             Err(Sight::Undecided(Why::CutShort("the session did not begin".to_owned())))
         }
-        undecided => Err(undecided),
+        undecided @ Sight::Undecided(_) => Err(undecided),
     }
 }
 

@@ -336,7 +336,7 @@ fn all_are(x: &Exchange<'_>, labels: &[&str], seen: Seen) -> Sight {
     for label in labels {
         match fate(x, label) {
             Sight::Saw(it, at) if it == seen || (it == ERROR && seen == DECLINED) => {
-                last = Sight::Saw(it, at)
+                last = Sight::Saw(it, at);
             }
             Sight::Saw(it, at) => return Sight::SawOther { at, actual: format!("{label}: {}", it.0) },
             other => return other,

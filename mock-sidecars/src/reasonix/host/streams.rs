@@ -201,8 +201,9 @@ pub(super) fn chunk(core: &Core<'_>, link: LinkId, params: Node<'_>) {
     core.on(link, |connection| {
         let known = connection.streams.contains_key(&*id);
         let other = connection.streams.keys().next().filter(|_| !known && manners.strays_count).cloned();
-        let stream = connection.streams.get_mut(other.as_deref().unwrap_or(&*id));
-        stream.into_iter().for_each(|it| it.chunk(manners, seq, chunk.clone(), now));
+        if let Some(stream) = connection.streams.get_mut(other.as_deref().unwrap_or(&*id)) {
+            stream.chunk(manners, seq, chunk.clone(), now);
+        }
     });
 }
 
