@@ -358,7 +358,7 @@ pub(super) fn give_up(core: &Shared<'_>, link: LinkId, failure: &Failure) {
             connection.fate = Some(failure.clone());
         }
         for stream in connection.streams.values_mut() {
-            stream.broke_off(failure);
+            stream.broke_off(&core.manners.streams, failure);
         }
         stage
     });

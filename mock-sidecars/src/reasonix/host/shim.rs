@@ -162,7 +162,9 @@ async fn asked(core: &Shared<'_>, ask: &Value) -> Outcome {
         }
         "models" => {
             let models = providers::models(core).await;
-            let names = models.into_iter().map(|model| model.reference).collect::<Vec<_>>();
+            let whole = core.manners.streams.lists_whole_names;
+            let name = |it: providers::Model| if whole { it.reference } else { it.name.unwrap_or_default() };
+            let names = models.into_iter().map(name).collect::<Vec<_>>();
             Outcome::Done(json!({ "models": names }))
         }
         other @ ("compact" | "new-session") => match busy(core) {

@@ -1,13 +1,16 @@
 //! The flaws of the reference host, section by section, in the order of the requirements that they break.
 
+mod content;
 mod envelope;
 mod interception;
 mod lifecycle;
 mod manifest;
 mod processes;
+mod providers;
 mod security;
 mod slots;
 mod transport;
+mod ui;
 
 use sidecert_proto::contract::Side::Host;
 use sidecert_proto::requirement::Id;
@@ -23,8 +26,11 @@ pub static FLAWS: &[&[Flaw]] = &[
     lifecycle::FLAWS,
     processes::FLAWS,
     manifest::FLAWS,
+    content::FLAWS,
     interception::FLAWS,
     slots::FLAWS,
+    providers::FLAWS,
+    ui::FLAWS,
     security::FLAWS,
 ];
 
