@@ -38,11 +38,19 @@ struct Guest {
     deaf: bool,
     /// The methods of its requests, by their ids as they are written.
     asked: BTreeMap<String, String>,
+    /// How many bytes of the host's were not written, since a misdeed made a line shorter: it must not wait for them.
+    unwritten: usize,
 }
 
 impl Default for Guest {
     fn default() -> Self {
-        Self { deframer: Deframer::new(LINE_BYTES_MAX), begun: false, deaf: false, asked: BTreeMap::new() }
+        Self {
+            deframer: Deframer::new(LINE_BYTES_MAX),
+            begun: false,
+            deaf: false,
+            asked: BTreeMap::new(),
+            unwritten: 0,
+        }
     }
 }
 
@@ -197,8 +205,10 @@ impl<'c> MockHost<'c> {
         captures.entry("id".to_owned()).or_insert_with(|| id_of(line));
         match flaw.does {
             Misdeed::Edit(find, replace) => {
-                let line = String::from_utf8_lossy(line).replacen(find, replace, 1);
-                self.write(link, line.as_bytes());
+                let edited = String::from_utf8_lossy(line).replacen(find, replace, 1);
+                let lost = line.len().saturating_sub(edited.len());
+                self.links.entry(link).or_default().unwritten += lost;
+                self.write(link, edited.as_bytes());
             }
             Misdeed::Instead(template) | Misdeed::Reply(template) => self.say(link, template, &captures),
             Misdeed::Also(template) => {
@@ -213,7 +223,7 @@ impl<'c> MockHost<'c> {
                 self.write(link, line);
                 self.write(link, line);
             }
-            Misdeed::Silence => {}
+            Misdeed::Silence => self.links.entry(link).or_default().unwritten += line.len() + 1,
             Misdeed::Overfill => {
                 let overfull = vec![b'x'; LINE_BYTES_MAX / 2];
                 self.write(link, &overfull);
@@ -234,6 +244,10 @@ impl Machine for MockHost<'_> {
                     self.host.handle(link, Input::Bytes(&tail), now);
                 }
                 self.host.handle(link, Input::Eof, now);
+            }
+            Input::Wrote(bytes) if link != 0 => {
+                let unwritten = std::mem::take(&mut self.links.entry(link).or_default().unwritten);
+                self.host.handle(link, Input::Wrote(bytes + unwritten), now);
             }
             input => self.host.handle(link, input, now),
         }

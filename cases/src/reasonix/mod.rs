@@ -47,7 +47,7 @@ static HANDSHAKE: ScriptDef =
 static SHUTDOWN: ScriptDef =
     ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: peer::closing };
 
-const SECTIONS: [&[Requirement]; 14] = [
+const SECTIONS: [&[Requirement]; 22] = [
     framing::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -62,6 +62,14 @@ const SECTIONS: [&[Requirement]; 14] = [
     host::SECTIONS[1],
     host::SECTIONS[2],
     host::SECTIONS[3],
+    host::SECTIONS[4],
+    host::SECTIONS[5],
+    host::SECTIONS[6],
+    host::SECTIONS[7],
+    host::SECTIONS[8],
+    host::SECTIONS[9],
+    host::SECTIONS[10],
+    host::SECTIONS[11],
 ];
 
 /// Every requirement of the family, section by section.

@@ -3,11 +3,19 @@
 //! Most scripts begin a session with one guest of ours, called [`ONE`], let the host take a turn with it, and end the
 //! session. What only the host knows, its driver tells: what came of what it was asked for, and what it showed.
 
+mod content;
 mod envelope;
 mod interception;
+mod lifecycle;
+mod manifest;
+mod processes;
+mod providers;
 mod rulings;
+mod security;
 mod slots;
+mod streams;
 mod transport;
+mod ui;
 
 use sidecert_proto::exchange::Exchange;
 use sidecert_proto::json::{Node, quoted};
@@ -21,8 +29,20 @@ use sidecert_proto::script::{
 };
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 4] =
-    [transport::ROWS, envelope::ROWS, interception::ROWS, slots::ROWS];
+pub(super) const SECTIONS: [&[Requirement]; 12] = [
+    transport::ROWS,
+    envelope::ROWS,
+    lifecycle::ROWS,
+    processes::ROWS,
+    manifest::ROWS,
+    content::ROWS,
+    interception::ROWS,
+    slots::ROWS,
+    providers::ROWS,
+    streams::ROWS,
+    ui::ROWS,
+    security::ROWS,
+];
 
 /// The guest of ours that most scripts have.
 const ONE: &str = "one";

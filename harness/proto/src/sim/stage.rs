@@ -210,7 +210,10 @@ impl Stage<'_> {
 
     fn launch(&mut self, at_host: LinkId, launch: &Launch) {
         let pid = 1_000 + i32::try_from(self.guests.len()).unwrap_or_default();
-        let mut env: BTreeMap<String, String> = BTreeMap::from([("PATH".to_owned(), "/bin".to_owned())]);
+        // As `env -i` has it: nothing but what it is given.
+        let is_bare = launch.args.first().is_some_and(|word| word == "-i");
+        let inherited = (!is_bare).then(|| ("PATH".to_owned(), "/bin".to_owned()));
+        let mut env: BTreeMap<String, String> = inherited.into_iter().collect();
         env.extend(launch.env.iter().cloned());
         let told = |name: &str| name.starts_with("REASONIX_PLUGIN_");
         let name = launch.args.iter().skip_while(|word| *word != "--as").nth(1).cloned().unwrap_or_default();
@@ -225,7 +228,8 @@ impl Stage<'_> {
             env: env.into_iter().map(|(name, value)| (name.clone(), told(&name).then_some(value))).collect(),
             descriptors: vec![0, 1, 2],
         };
-        let found = launch.command == self.probe.command;
+        // A shell and the like start what they are told to.
+        let found = launch.command == self.probe.command || launch.args.contains(&self.probe.command);
         let id = self.enter(Some(at_host), None, launched.clone());
         if found {
             self.to_host.push_back((id, Parcel::Launched(launched)));

@@ -160,6 +160,11 @@ impl Connection {
         self.pending.contains_key(&id)
     }
 
+    /// Whether anything that it was asked is not answered.
+    pub(super) fn waits(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     fn usable_for(&self, method: &str) -> bool {
         match self.stage {
             Stage::Starting => method == contract::INITIALIZE || method == contract::SHUTDOWN,
@@ -273,11 +278,12 @@ impl Core<'_> {
             Outcome::Result(result) => Answer::Result(result.raw().to_owned()),
             Outcome::Error { body, .. } => Answer::Error(self.error(*body)),
         };
-        let frames = &self.manners.frames;
+        let (frames, starts) = (&self.manners.frames, &self.manners.starts);
         self.on(link, |connection| {
             let oldest = connection.pending.keys().next().copied();
             let known = connection.waits_for(id).then_some(id);
-            let Some(id) = known.or(oldest.filter(|_| frames.unknown_ids_resolve)) else { return };
+            let early = connection.stage == Stage::Starting && starts.early_responses_count;
+            let Some(id) = known.or(oldest.filter(|_| frames.unknown_ids_resolve || early)) else { return };
             if frames.last_answer_counts || !connection.answers.contains_key(&id) {
                 connection.answers.insert(id, answer);
             }
@@ -352,7 +358,7 @@ pub(super) fn give_up(core: &Shared<'_>, link: LinkId, failure: &Failure) {
             connection.fate = Some(failure.clone());
         }
         for stream in connection.streams.values_mut() {
-            stream.broke_off(failure);
+            stream.broke_off(&core.manners.streams, failure);
         }
         stage
     });

@@ -59,6 +59,11 @@ pub(super) fn happened(core: &Shared<'_>, link: LinkId, input: &Input<'_>) {
 
 /// Gives up a guest that ended, unless it was asked to.
 fn ended(core: &Shared<'_>, link: LinkId, how: &str) {
+    let unanswered = core.on(link, |it| it.stage == Stage::Closing && it.waits()) == Some(true);
+    if unanswered && core.manners.ends.exit_is_a_crash {
+        let name = core.on(link, |it| it.plugin.name.clone()).unwrap_or_default();
+        core.tell("warning", &format!("plugin {name} crashed: {how}"), Some(&name));
+    }
     if core.on(link, |it| it.stage) != Some(Stage::Closing) {
         give_up(core, link, &Failure::of(reason::PROVIDER_INTERRUPTED, how));
     }
@@ -175,7 +180,8 @@ fn malformed(core: &Shared<'_>, link: LinkId, code: i64, id: Option<&str>) {
     if core.manners.frames.malformed_ends {
         return give_up(core, link, &Failure::of(reason::PROTOCOL_ERROR, "it wrote a malformed line"));
     }
-    if core.manners.frames.answers_malformed {
+    let early = core.on(link, |it| it.stage) == Some(Stage::Starting);
+    if core.manners.frames.answers_malformed && (!early || core.manners.starts.answers_garbage) {
         let message = if code == rpc::PARSE_ERROR { "parse error" } else { "invalid request" };
         refuse(core, link, id.unwrap_or("null"), &format!(r#"{{"code":{code},"message":"{message}"}}"#));
     }

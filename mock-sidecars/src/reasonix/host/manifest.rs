@@ -93,6 +93,10 @@ impl Runtime {
 /// Reads a plugin as `start` names it, or says why it cannot be installed.
 pub(super) fn admit(contract: &Contract, manners: &Plugins, entry: &Value) -> Result<Plugin, String> {
     let manifest = &entry["manifest"];
+    let version = manifest["apiVersion"].as_str().and_then(|it| it.strip_prefix(API_VERSION));
+    if version.is_some_and(|it| it.contains('.')) && !manners.takes_minors {
+        return Err("apiVersion is a minor one".to_owned());
+    }
     let fault = fault(contract, manners, manifest).filter(|_| manners.checks_manifests);
     if let Some(fault) = fault {
         return Err(format!("the manifest of {}: {fault}", entry["name"].as_str().unwrap_or("a plugin")));
@@ -104,11 +108,14 @@ pub(super) fn admit(contract: &Contract, manners: &Plugins, entry: &Value) -> Re
         version: manifest["version"].as_str().unwrap_or_default().to_owned(),
         enabled: entry["enabled"].as_bool().unwrap_or(true),
         project: entry["declared"].as_str() == Some("project"),
-        runtime: manifest.get("runtime").filter(|_| !plain).map(runtime),
+        runtime: manifest
+            .get("runtime")
+            .filter(|_| !plain)
+            .map(|block| runtime(block, manners.default_priority)),
     })
 }
 
-fn runtime(block: &Value) -> Runtime {
+fn runtime(block: &Value, default_priority: i64) -> Runtime {
     let texts = |name: &str| -> Vec<String> {
         let list = block[name].as_array().into_iter().flatten();
         list.filter_map(|it| Some(it.as_str()?.to_owned())).collect()
@@ -119,7 +126,7 @@ fn runtime(block: &Value) -> Runtime {
         args: texts("args"),
         env: env.filter_map(|(name, it)| Some((name.clone(), it.as_str()?.to_owned()))).collect(),
         required: block["required"].as_bool().unwrap_or(false),
-        priority: block["priority"].as_i64().unwrap_or(0),
+        priority: block["priority"].as_i64().unwrap_or(default_priority),
         intercepts: texts("intercepts"),
         replaces: texts("replaces"),
         capabilities: texts("capabilities"),
@@ -129,10 +136,13 @@ fn runtime(block: &Value) -> Runtime {
     }
 }
 
-/// What is wrong with a manifest.
+/// What is wrong with a manifest, apart from what is about the member that is not checked.
 fn fault(contract: &Contract, manners: &Plugins, manifest: &Value) -> Option<String> {
+    let unchecked = manners.unchecked;
     let Some(members) = manifest.as_object() else { return Some("it is no object".to_owned()) };
-    if let Some(fault) = version_fault(contract, &manifest["apiVersion"]) {
+    if let Some(fault) =
+        version_fault(contract, &manifest["apiVersion"]).filter(|_| unchecked != "apiVersion")
+    {
         return Some(fault);
     }
     if manifest["apiVersion"].is_null() {
@@ -147,7 +157,34 @@ fn fault(contract: &Contract, manners: &Plugins, manifest: &Value) -> Option<Str
     }
     let block = manifest.get("runtime")?;
     let Some(members) = block.as_object() else { return Some("runtime is no object".to_owned()) };
-    runtime_fault(contract, manners, members)
+    runtime_fault(contract, manners, &checked(members, unchecked))
+}
+
+/// A runtime block without what is not checked of it: `members` stands for those that are not known.
+fn checked(block: &Map<String, Value>, unchecked: &str) -> Map<String, Value> {
+    let mut block = block.clone();
+    match unchecked {
+        "command" => drop(block.insert("command".to_owned(), "unchecked".into())),
+        "members" => block.retain(|name, _| RUNTIME.contains(&&**name) || RUNTIME_SINCE_2.contains(&&**name)),
+        name => drop(block.remove(name)),
+    }
+    block
+}
+
+/// Gives plugins without a runtime that of the first which has one, as if it was theirs.
+pub(super) fn clothe(plugins: &mut [std::rc::Rc<Plugin>]) {
+    let Some(model) = plugins.iter().find_map(|plugin| plugin.runtime.clone()) else { return };
+    for plugin in plugins.iter_mut().filter(|plugin| plugin.runtime.is_none()) {
+        let mut worn = Plugin::clone(plugin);
+        let mut runtime = model.clone();
+        if let Some(at) = runtime.args.iter().position(|word| word == "--as")
+            && let Some(name) = runtime.args.get_mut(at + 1)
+        {
+            name.clone_from(&worn.name);
+        }
+        worn.runtime = Some(runtime);
+        *plugin = std::rc::Rc::new(worn);
+    }
 }
 
 /// A minor of version 1 is version 1; later versions are written exactly. Without one it is a plugin of old, which has
@@ -295,5 +332,10 @@ pub(super) fn launch(plugin: &Plugin, root: &str, manners: &Plugins) -> Result<L
     let split =
         |args: &[String]| args.iter().flat_map(|it| it.split_whitespace()).map(str::to_owned).collect();
     let args = if manners.keeps_args { runtime.args } else { split(&runtime.args) };
-    Ok(Launch { command, args, env })
+    if manners.inherits_environment {
+        return Ok(Launch { command, args, env });
+    }
+    let own = env.iter().map(|(name, value): &(String, String)| format!("{name}={value}"));
+    let args = ["-i".to_owned()].into_iter().chain(own).chain([command]).chain(args).collect();
+    Ok(Launch { command: "/usr/bin/env".to_owned(), args, env })
 }

@@ -93,7 +93,11 @@ async fn fetch(core: &Shared<'_>, link: LinkId) {
         Err(failure) => {
             let text = format!("plugin {plugin} did not tell its models: {}", failure.text);
             core.warn(&plugin, &Failure { text, ..failure });
-            Catalog::Unknown
+            if core.manners.streams.keeps_failed_catalogs {
+                Catalog::Known(Vec::new())
+            } else {
+                Catalog::Unknown
+            }
         }
     };
     core.on(link, |it| it.catalog = catalog);

@@ -162,7 +162,9 @@ async fn asked(core: &Shared<'_>, ask: &Value) -> Outcome {
         }
         "models" => {
             let models = providers::models(core).await;
-            let names = models.into_iter().map(|model| model.reference).collect::<Vec<_>>();
+            let whole = core.manners.streams.lists_whole_names;
+            let name = |it: providers::Model| if whole { it.reference } else { it.name.unwrap_or_default() };
+            let names = models.into_iter().map(name).collect::<Vec<_>>();
             Outcome::Done(json!({ "models": names }))
         }
         other @ ("compact" | "new-session") => match busy(core) {
@@ -207,6 +209,9 @@ async fn begin(core: &Shared<'_>, ask: &Value) -> Outcome {
             Ok(plugin) => plugins.push(Rc::new(plugin)),
             Err(says) => return Outcome::Refused(core.masked(core.manners.redacts.errors, &says)),
         }
+    }
+    if core.manners.plugins.starts_bare {
+        manifest::clothe(&mut plugins);
     }
     let active = plugins.iter().map(Rc::as_ref).filter(|it| it.enabled && !it.project);
     if let Some(says) = manifest::conflict(active).filter(|_| core.manners.plugins.one_owner) {

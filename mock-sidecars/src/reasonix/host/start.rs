@@ -60,6 +60,9 @@ async fn begin(core: &Shared<'_>, plugin: &Rc<Plugin>, deadline: Micros) -> Resu
     if core.now.get() >= deadline {
         return Err(failed(Failure::new("there was no time left to start it")));
     }
+    if core.manners.plugins.asks_again {
+        core.tell("prompt", &format!("start the plugin {name}?"), Some(name));
+    }
     let root = core.with(|state| format!("{}/plugins/{name}", state.folder));
     let launch = manifest::launch(plugin, &root, &core.manners.plugins);
     let launch = launch.map_err(|says| failed(Failure::new(says)))?;
@@ -114,6 +117,13 @@ async fn handshake(
     let starts = &core.manners.starts;
     let params = initialize_params(core, plugin);
     let answer = core.call(link, contract::INITIALIZE, &params, Some(deadline)).await;
+    let refused = answer.as_ref().is_err_and(|failure| !failure.elapsed)
+        && core.on(link, |it| it.stage) == Some(Stage::Starting);
+    if refused && !starts.errors_fail {
+        core.on(link, |it| it.stage = Stage::Ready);
+        core.notify(link, contract::INITIALIZED, "{}", false);
+        return Ok(());
+    }
     let answer = answer
         .map_err(|failure| Failure { reason: failure.reason.filter(|_| starts.keeps_reasons), ..failure })?;
     if starts.initialized_unchecked {
@@ -212,7 +222,8 @@ fn actions(core: &Core<'_>, plugin: &Plugin, result: &Value) -> Vec<String> {
     let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     let name = &plugin.name;
     for action in names(result, "uiActions", Some("actionId")) {
-        if action.is_empty() || !action.chars().all(plain) {
+        let odd = action.is_empty() || !action.chars().all(plain);
+        if odd && !core.manners.starts.takes_any_action {
             let says = format!("plugin {name} has no actions: the id of one is none");
             core.tell("warning", &says, Some(name));
             return Vec::new();
@@ -247,6 +258,11 @@ fn check(core: &Core<'_>, plugin: &Plugin, runtime: &Runtime, result: &Value) ->
         ("providers", Some("ref"), "provider", provided(plugin, PROVIDER), starts.lists_bind),
         ("uiActions", Some("actionId"), "action", provided(plugin, ACTION), starts.lists_bind),
     ];
+    let subscriptions: Vec<_> = names(result, "subscriptions", None).collect();
+    let twice = (1..subscriptions.len()).find(|at| subscriptions[..*at].contains(&subscriptions[*at]));
+    if let Some(at) = twice.filter(|_| !starts.takes_duplicates) {
+        return undeclared("second subscription", subscriptions[at]);
+    }
     for (list, member, what, allowed, checks) in lists {
         let Some(allowed) = allowed.filter(|_| checks) else { continue };
         if let Some(name) = names(result, list, member).find(|name| !allowed.iter().any(|it| it == name)) {
@@ -312,6 +328,9 @@ async fn shut_down(core: &Shared<'_>, link: LinkId) {
         }
         if ends.asks {
             let answer = ask_to_end(core, link).await;
+            if ends.heeds_declined && answer.as_ref().is_ok_and(|it| it.contains("false")) {
+                return drop(core.with(|state| state.links.remove(&link)));
+            }
             let late = answer.is_err_and(|failure| failure.elapsed);
             if late && ends.reports_timeout {
                 let name = core.on(link, |it| it.plugin.name.clone()).unwrap_or_default();

@@ -71,7 +71,7 @@ impl Stream {
         if self.over.is_some() {
             return;
         }
-        if seq < self.next {
+        if seq < self.next || (!manners.drops_duplicates && self.waiting.contains_key(&seq)) {
             if !manners.drops_duplicates {
                 self.delivered.push_back(chunk);
             }
@@ -79,6 +79,9 @@ impl Stream {
             self.over = Some(interrupted(format!("chunk {seq} came after the end of the stream")));
         } else if seq >= self.next.saturating_add(manners.window) {
             self.over = Some(interrupted(format!("chunk {seq} came long before chunk {}", self.next)));
+        } else if seq > manners.chunks_most {
+            // It is lost, and nobody is told.
+            self.next = seq + 1;
         } else if !manners.reorders {
             self.delivered.push_back(chunk);
             self.next = seq + 1;
@@ -96,7 +99,7 @@ impl Stream {
             return;
         }
         if let Some(known) = &self.end {
-            if *known != end && manners.ends_must_agree {
+            if (*known != end && manners.ends_must_agree) || manners.same_end_fails {
                 self.over = Some(interrupted("the stream ended twice, and not alike"));
             }
             return;
@@ -146,6 +149,9 @@ impl Stream {
         let stalls_at = self.active_at + manners.stall;
         let gap_at = self.gap_since.map(|since| since + manners.gap);
         if gap_at.is_some_and(|when| when <= now) {
+            if manners.gap_completes {
+                return Ok(Taken::Over(Ok(())));
+            }
             if !manners.gap_fails {
                 self.next = self.waiting.keys().next().copied().unwrap_or(self.next + 1);
                 self.advance(manners, now);
@@ -164,9 +170,9 @@ impl Stream {
     }
 
     /// Nothing more comes of it.
-    pub(super) fn broke_off(&mut self, failure: &Failure) {
+    pub(super) fn broke_off(&mut self, manners: &Streams, failure: &Failure) {
         let failure = Failure::of(reason::PROVIDER_INTERRUPTED, failure.text.clone());
-        self.over.get_or_insert(Err(failure));
+        self.over.get_or_insert(if manners.crash_completes { Ok(()) } else { Err(failure) });
     }
 }
 
@@ -193,11 +199,11 @@ pub(super) fn chunk(core: &Core<'_>, link: LinkId, params: Node<'_>) {
     let now = core.now.get();
     let id = member(params, "streamId");
     core.on(link, |connection| {
-        connection
-            .streams
-            .get_mut(&*id)
-            .into_iter()
-            .for_each(|it| it.chunk(manners, seq, chunk.clone(), now));
+        let known = connection.streams.contains_key(&*id);
+        let other = connection.streams.keys().next().filter(|_| !known && manners.strays_count).cloned();
+        if let Some(stream) = connection.streams.get_mut(other.as_deref().unwrap_or(&*id)) {
+            stream.chunk(manners, seq, chunk.clone(), now);
+        }
     });
 }
 
@@ -238,7 +244,7 @@ pub(super) async fn answer(
     let (link, now) = (model.link, core.now.get());
     let manners = &core.manners.streams;
     let count = core.with(|state| {
-        state.streams += 1;
+        state.streams += u64::from(manners.fresh_ids || state.streams == 0);
         state.streams
     });
     let id = format!("es_{}", &digest::sha256(format!("stream {count}").as_bytes())[..24]);
@@ -348,7 +354,7 @@ impl Said {
             }
             "tool_call" if chunk["toolCall"].is_object() => self.calls.push(chunk["toolCall"].clone()),
             "usage" => self.usage = Some(chunk["usage"].clone()),
-            "error" => {
+            "error" if core.manners.streams.error_chunks_fail => {
                 let says = text(&chunk["error"], "message");
                 let says = core.masked(core.manners.redacts.provider_errors, says);
                 return Err(Failure::of(text(&chunk["error"], "code"), says));

@@ -67,8 +67,8 @@ pub(super) fn published(core: &Shared<'_>, link: LinkId, id: &str, params: Node<
         core.on(link, |it| it.forms.insert(surface.clone()));
     }
     let says = seen(core, &summary(&payload));
-    let mut shown =
-        json!({"as": "surface", "plugin": plugin, "surface": surface, "kind": kind, "text": says});
+    let named = if core.manners.ui.names_plugins { &*plugin } else { "" };
+    let mut shown = json!({"as": "surface", "plugin": named, "surface": surface, "kind": kind, "text": says});
     for list in ["fields", "actions"] {
         if payload[list].is_array() {
             shown[list] = shown_value(core, &payload[list]);

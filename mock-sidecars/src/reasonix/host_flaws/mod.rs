@@ -1,9 +1,16 @@
 //! The flaws of the reference host, section by section, in the order of the requirements that they break.
 
+mod content;
 mod envelope;
 mod interception;
+mod lifecycle;
+mod manifest;
+mod processes;
+mod providers;
+mod security;
 mod slots;
 mod transport;
+mod ui;
 
 use sidecert_proto::contract::Side::Host;
 use sidecert_proto::requirement::Id;
@@ -13,7 +20,19 @@ use super::host::Manners;
 use crate::{Flaw, Misdeed, Reach, Trigger};
 
 /// Every flaw of the reference host.
-pub static FLAWS: &[&[Flaw]] = &[transport::FLAWS, envelope::FLAWS, interception::FLAWS, slots::FLAWS];
+pub static FLAWS: &[&[Flaw]] = &[
+    transport::FLAWS,
+    envelope::FLAWS,
+    lifecycle::FLAWS,
+    processes::FLAWS,
+    manifest::FLAWS,
+    content::FLAWS,
+    interception::FLAWS,
+    slots::FLAWS,
+    providers::FLAWS,
+    ui::FLAWS,
+    security::FLAWS,
+];
 
 /// A flaw in a frame, in both editions.
 const fn frame(name: &'static str, breaks: &'static [Id], at: Trigger, does: Misdeed) -> Flaw {

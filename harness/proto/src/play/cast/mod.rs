@@ -358,6 +358,8 @@ impl<'a> Cast<'a> {
     /// The wait is over, and what it was for came.
     fn came(&mut self, now: Micros) {
         let Some(waiting) = self.waiting.take() else { return };
+        // Fences that are still out were for this wait, and must not end the next one.
+        self.fencing = None;
         let took = now.saturating_sub(waiting.since);
         let label = waiting.label.map(Cow::Owned);
         self.note(0, now, Kind::Waited { wait: waiting.wait, label, took, within: waiting.within });

@@ -201,6 +201,10 @@ impl Cast<'_> {
         match what {
             Some(Told::Shim) => self.greeted(root, now),
             Some(what) => {
+                // A prompt is answered under the name that it was shown with.
+                if let (Some(script), Some(prompt)) = (&mut self.script, root.pointer("/shown/prompt")) {
+                    script.captures.insert("prompt".to_owned(), prompt.raw().to_owned());
+                }
                 let body = root.get(what.name()).map_or(json, Node::raw).to_owned();
                 self.told(0, what, &body, now);
             }

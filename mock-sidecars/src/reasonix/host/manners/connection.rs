@@ -126,8 +126,12 @@ pub struct Starts {
     pub mirrors_manifest: bool,
     /// A malformed line before `initialized` ends the connection. Conforms: yes.
     pub garbage_poisons: bool,
+    /// A malformed line that does not end it is answered. Conforms: yes.
+    pub answers_garbage: bool,
     /// An answer to nothing before `initialized` ends the connection. Conforms: yes.
     pub responses_poison: bool,
+    /// One that does not end it counts for `initialize`. Conforms: no.
+    pub early_responses_count: bool,
     /// A request or notification before `initialized` ends the connection. Conforms: yes.
     pub traffic_poisons: bool,
     /// Another major version ends the connection. Conforms: yes.
@@ -142,6 +146,12 @@ pub struct Starts {
     pub checks_capabilities: bool,
     /// Providers must stand below the name of their plugin. Conforms: yes.
     pub checks_namespace: bool,
+    /// A subscription may be named twice. Conforms: yes.
+    pub takes_duplicates: bool,
+    /// Actions are invoked whatever their ids are. Conforms: no.
+    pub takes_any_action: bool,
+    /// A guest that answers `initialize` with an error does not start. Conforms: yes.
+    pub errors_fail: bool,
     /// Says `initialized` before the checks. Conforms: no.
     pub initialized_unchecked: bool,
     /// Says `initialized`. Conforms: yes.
@@ -169,7 +179,9 @@ impl Default for Starts {
             lists_bind: true,
             mirrors_manifest: true,
             garbage_poisons: true,
+            answers_garbage: true,
             responses_poison: true,
+            early_responses_count: false,
             traffic_poisons: true,
             checks_version: true,
             lenient_version: false,
@@ -177,6 +189,9 @@ impl Default for Starts {
             checks_replaces: true,
             checks_capabilities: true,
             checks_namespace: true,
+            takes_duplicates: true,
+            takes_any_action: false,
+            errors_fail: true,
             initialized_unchecked: false,
             says_initialized: true,
             shuts_down_failed: false,
@@ -195,6 +210,16 @@ impl Default for Starts {
 pub struct Plugins {
     /// Manifests are checked. Conforms: yes.
     pub checks_manifests: bool,
+    /// The one rule of manifests that is not checked, by the member that it is about. Conforms: none.
+    pub unchecked: &'static str,
+    /// A minor version is its major version. Conforms: yes.
+    pub takes_minors: bool,
+    /// What the priority of a plugin is that says nothing of it. Conforms: 0.
+    pub default_priority: i64,
+    /// A plugin without a runtime is started like the first that has one. Conforms: no.
+    pub starts_bare: bool,
+    /// The user is asked before what is installed starts. Conforms: no.
+    pub asks_again: bool,
     /// Only what is enabled starts. Conforms: yes.
     pub enabled_only: bool,
     /// Only what is installed starts, and nothing that a project names. Conforms: yes.
@@ -211,6 +236,8 @@ pub struct Plugins {
     pub expands_root: bool,
     /// The variables that say who the guest is prevail. Conforms: yes.
     pub identity_prevails: bool,
+    /// A guest has the environment of the host besides its own. Conforms: yes.
+    pub inherits_environment: bool,
     /// Arguments are handed on as they stand. Conforms: yes; else they are split at spaces.
     pub keeps_args: bool,
     /// What is described shows that code of the plugin is fully trusted. Conforms: yes.
@@ -221,6 +248,11 @@ impl Default for Plugins {
     fn default() -> Self {
         Self {
             checks_manifests: true,
+            unchecked: "",
+            takes_minors: true,
+            default_priority: 0,
+            starts_bare: false,
+            asks_again: false,
             enabled_only: true,
             installed_only: true,
             takes_odd_slots: false,
@@ -229,6 +261,7 @@ impl Default for Plugins {
             checks_commands: true,
             expands_root: true,
             identity_prevails: true,
+            inherits_environment: true,
             keeps_args: true,
             shows_trust: true,
         }
@@ -255,6 +288,10 @@ pub struct Ends {
     pub kills: bool,
     /// The user is told of a guest that did not answer. Conforms: yes.
     pub reports_timeout: bool,
+    /// One that declines is left running. Conforms: no.
+    pub heeds_declined: bool,
+    /// One that ends in place of an answer has crashed. Conforms: no.
+    pub exit_is_a_crash: bool,
     /// Requests meanwhile are refused. Conforms: yes.
     pub refuses_requests: bool,
     /// Calls that wait for a process that died fail at once. Conforms: yes; else they wait for their time.
@@ -288,6 +325,8 @@ impl Default for Ends {
             grace: 750_000,
             kills: true,
             reports_timeout: true,
+            heeds_declined: false,
+            exit_is_a_crash: false,
             refuses_requests: true,
             crash_fails_calls: true,
             fails_fast: true,

@@ -217,6 +217,10 @@ pub struct Content {
     pub checks_replacements: bool,
     /// A replacement may be a reference. Conforms: yes.
     pub takes_references: bool,
+    /// A replacement may be a reference that nobody knows. Conforms: no.
+    pub takes_unknown_references: bool,
+    /// The page behind the last byte is empty. Conforms: yes; else there is none.
+    pub empty_last_page: bool,
 }
 
 impl Default for Content {
@@ -233,6 +237,8 @@ impl Default for Content {
             names_expired: true,
             checks_replacements: true,
             takes_references: true,
+            takes_unknown_references: false,
+            empty_last_page: true,
         }
     }
 }
@@ -297,6 +303,24 @@ pub struct Streams {
     pub done_ends: bool,
     /// An end that says that something went wrong fails the turn. Conforms: yes.
     pub end_errors_count: bool,
+    /// A chunk that tells an error fails the turn. Conforms: yes.
+    pub error_chunks_fail: bool,
+    /// Models are listed under their whole names. Conforms: yes.
+    pub lists_whole_names: bool,
+    /// A catalog that failed is an empty one. Conforms: no.
+    pub keeps_failed_catalogs: bool,
+    /// Every stream has an id of its own. Conforms: yes.
+    pub fresh_ids: bool,
+    /// The last chunk that is taken in; later ones are lost. Conforms: no bound.
+    pub chunks_most: u64,
+    /// What comes of a stream that there is not counts for another. Conforms: no.
+    pub strays_count: bool,
+    /// A second end interrupts, though it is the same. Conforms: no.
+    pub same_end_fails: bool,
+    /// A stream in which a chunk is missing is complete up to there. Conforms: no.
+    pub gap_completes: bool,
+    /// A stream whose process died is complete. Conforms: no.
+    pub crash_completes: bool,
 }
 
 impl Default for Streams {
@@ -330,6 +354,15 @@ impl Default for Streams {
             needs_acceptance: true,
             done_ends: false,
             end_errors_count: true,
+            error_chunks_fail: true,
+            lists_whole_names: true,
+            keeps_failed_catalogs: false,
+            fresh_ids: true,
+            chunks_most: u64::MAX,
+            strays_count: false,
+            same_end_fails: false,
+            gap_completes: false,
+            crash_completes: false,
         }
     }
 }
@@ -362,6 +395,8 @@ pub struct Ui {
     pub typed_answers: bool,
     /// A dismissed prompt is answered as cancelled. Conforms: yes; else without values.
     pub tells_cancelled: bool,
+    /// What is shown names its plugin. Conforms: yes.
+    pub names_plugins: bool,
 }
 
 impl Default for Ui {
@@ -379,6 +414,7 @@ impl Default for Ui {
             late_results_count: false,
             typed_answers: true,
             tells_cancelled: true,
+            names_plugins: true,
         }
     }
 }
