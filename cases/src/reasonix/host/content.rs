@@ -19,9 +19,10 @@ use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::KEPT_AS_SPECIFIED;
 use super::super::sights::{self, BAD_PARAMS, EXPIRED, SERVED, became, result_of};
+use super::rulings::{BLOCK, rules_on};
 use super::streams::came;
 use super::{
-    DONE, FAILED, ONE, REFUSED, awaits, guest, never_came, observed, outcome, reacts, rules, say,
+    DONE, FAILED, ONE, REFUSED, awaits, guest, never_came, intercept, observed, outcome, reacts, say,
     session as begin, specified, stop, turn,
 };
 
@@ -250,7 +251,7 @@ static MANY: ScriptDef = ScriptDef {
     build: |setting| {
         let it = begin("many-contents", setting, &[intercepting(setting, ONE, &[point::INPUT_RECEIVE])]);
         // What is blocked is not in the conversation, which stays short.
-        let mut it = rules(it, point::INPUT_RECEIVE, r#"{"decision":"block","reason":"sidecert"}"#);
+        let mut it = rules_on(it, ONE, None, &intercept(point::INPUT_RECEIVE), BLOCK);
         for at in 0..GIVEN {
             let label = format!("turn-{at}");
             it = say(it, &label, &long(setting.contract, &format!("sidecert-{at}-")));
