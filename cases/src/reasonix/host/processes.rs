@@ -5,7 +5,7 @@ use sidecert_proto::exchange::{Exchange, short};
 use sidecert_proto::json::{Node, quoted};
 use sidecert_proto::machine::{LinkId, Micros, Order};
 use sidecert_proto::reasonix::contract::{self, Limits, variable};
-use sidecert_proto::reasonix::plugin::{Plugin, START};
+use sidecert_proto::reasonix::plugin::{self, Plugin, START};
 use sidecert_proto::reasonix::{session, sidecar};
 use sidecert_proto::requirement::Check::{After, Always, Unobservable};
 use sidecert_proto::requirement::{Cite, Requirement, Seen, must};
@@ -18,7 +18,7 @@ use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::sights::{self, INVALID_BY_ID, VIOLATION, became};
 use super::super::{KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
-use super::lifecycle::{gone, start_as, stop_of};
+use super::lifecycle::{answers, declaration, gone, meets_initialize, start_as, stop_of};
 use super::{
     DONE, FAILED, ONE, PLAIN_TURN, REFUSED, STOP, TURN, ask, awaits, came_of, guest, intercept, never_came,
     observed, outcome, reacts, request, say, session as begin, specified, stop, turn,
@@ -214,9 +214,14 @@ fn listener(setting: &Setting<'_>) -> Plugin {
 }
 
 static LINGERS: ScriptDef = tour("guest-that-stays", |setting| {
-    let script = begin("guest-that-stays", setting, &[Plugin::new(setting, ONE)]);
-    let script = script.step(Step::Linger).step(Step::Do(Order::IgnoreTerm));
+    let script =
+        Script::new("guest-that-stays").step(plugin::start(setting, &[Plugin::new(setting, ONE)], ""));
+    // While the start is going on there is time for another process to begin.
+    let script = meets_initialize(script, ONE).step(Step::Linger).step(Step::Do(Order::IgnoreTerm));
     let script = script.step(Step::Do(Order::Spawn { session: false })).step(spawned(ONE)).step(guest(ONE));
+    let frame = Outgoing::Template(Template::new(answers(&declaration(setting, &[]))));
+    let script =
+        script.step(Step::Send { label: Some("declaration".to_owned()), frame }).step(outcome(START));
     stop(script).step(Step::Gone).step(spawned(ONE)).step(Step::Gone)
 });
 
@@ -623,7 +628,7 @@ fn its_own(x: &Exchange<'_>) -> Sight {
     {
         return Sight::Saw(ITS_OWN, at);
     }
-    Sight::SawOther { at, actual: format!("{}", short(told.get("values").map_or("none", |it| it.raw()))) }
+    Sight::SawOther { at, actual: short(told.get("values").map_or("none", |it| it.raw())) }
 }
 
 fn inherited(x: &Exchange<'_>) -> Sight {
