@@ -9,14 +9,14 @@ use sidecert_proto::reasonix::plugin::{self, Plugin, START};
 use sidecert_proto::reasonix::session;
 use sidecert_proto::requirement::Check::{After, Always};
 use sidecert_proto::requirement::{Cite, Requirement, Seen, must};
-use sidecert_proto::rpc::{self, Envelope, Id};
+use sidecert_proto::rpc::{self, Envelope, Id, Outcome};
 use sidecert_proto::script::{
     Need, Outgoing, Pattern, Process, Reaction, Reply, SLOW, Script, ScriptDef, Setting, Step, Template,
 };
 use sidecert_proto::transcript::{Kind, Told, Wait};
 use sidecert_proto::verdict::Sight;
 
-use super::super::sights::{self, NO_JSON};
+use super::super::sights;
 use super::super::{IN_V2, KEPT_AS_SPECIFIED};
 use super::{
     DONE, FAILED, ONE, PLAIN_TURN, REFUSED, ask, awaits, came_of, guest, never_came, observed, outcome,
@@ -655,11 +655,17 @@ fn lists_told(x: &Exchange<'_>) -> Sight {
 fn garbage(x: &Exchange<'_>) -> Sight {
     let sight = began(x, "garbage", "garbage");
     let Sight::Saw(DONE, at) = sight else { return sight };
-    let refusal =
-        sights::refusals(x).get("banner").map(|answer| (answer.code(), sights::named(answer, false)));
+    let link = asked_to_initialize(x, "garbage");
+    let refused = |said: &Said<'_>| match &said.envelope {
+        Ok(Envelope::Response { id: Id::Null, outcome: Outcome::Error { code, .. } }) => {
+            *code == rpc::PARSE_ERROR
+        }
+        _ => false,
+    };
+    let refusal = x.from_target().find(|(entry, said)| Some(entry.event.link) == link && refused(said));
     match refusal {
-        Some((Some(rpc::PARSE_ERROR), Sight::Saw(NO_JSON, at))) => Sight::Saw(REGARDLESS, at),
-        _ => Sight::SawOther {
+        Some((entry, _)) => Sight::Saw(REGARDLESS, entry.at),
+        None => Sight::SawOther {
             at,
             actual: "the start was done, and nothing answered the malformed line".to_owned(),
         },

@@ -365,7 +365,9 @@ static BUSY_RELOAD: ScriptDef = tour("reload-in-a-turn", |setting| {
     let answer = r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"decision":"continue"}}"#;
     let reply = Reply::AfterFences(1, Template::new(answer));
     script.reactions.push(Reaction { when, reply, times: Some(1), guest: Some("two".to_owned()) });
-    let script = say(script.step(guest("two")), TURN, "Hello").step(awaits(&intercept(point)));
+    // Whoever has not the capability offers no model; a host that asks it all the same is told of one.
+    let said = format!(r#"{{"do":"turn","text":"Hello","model":{}}}"#, quoted(&sidecar::model("two")));
+    let script = script.step(guest("two")).step(ask(TURN, &said)).step(awaits(&intercept(point)));
     let script = script.step(guest(ONE)).step(Step::Do(Order::Exit(1))).step(Step::Gone);
     let script = script.step(ask("reload", r#"{"do":"reload"}"#)).quiet().step(guest("two")).fence();
     stop(script.step(outcome(TURN)).step(outcome("reload")))
