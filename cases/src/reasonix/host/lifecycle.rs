@@ -9,14 +9,14 @@ use sidecert_proto::reasonix::plugin::{self, Plugin, START};
 use sidecert_proto::reasonix::session;
 use sidecert_proto::requirement::Check::{After, Always};
 use sidecert_proto::requirement::{Cite, Requirement, Seen, must};
-use sidecert_proto::rpc::{self, Envelope, Id};
+use sidecert_proto::rpc::{self, Envelope, Id, Outcome};
 use sidecert_proto::script::{
     Need, Outgoing, Pattern, Process, Reaction, Reply, SLOW, Script, ScriptDef, Setting, Step, Template,
 };
 use sidecert_proto::transcript::{Kind, Told, Wait};
 use sidecert_proto::verdict::Sight;
 
-use super::super::sights::{self, NO_JSON};
+use super::super::sights;
 use super::super::{IN_V2, KEPT_AS_SPECIFIED};
 use super::{
     DONE, FAILED, ONE, PLAIN_TURN, REFUSED, ask, awaits, came_of, guest, never_came, observed, outcome,
@@ -232,8 +232,11 @@ const ANSWER: &str = "true-answer";
 /// and the frame.
 type Spoken = (&'static str, &'static str, String);
 
+/// What makes the plugin of a start another than it usually is.
+type Change = fn(Plugin) -> Plugin;
+
 /// A declaration with these members, JSON texts, besides what every declaration has; later ones prevail.
-fn declaration(setting: &Setting<'_>, members: &[(&str, &str)]) -> String {
+pub(super) fn declaration(setting: &Setting<'_>, members: &[(&str, &str)]) -> String {
     let version = format!(r#""{}""#, setting.contract.major);
     let usual = [
         ("protocolVersion", version.as_str()),
@@ -298,7 +301,7 @@ fn declares(
     script: Script,
     setting: &Setting<'_>,
     name: &'static str,
-    change: fn(Plugin) -> Plugin,
+    change: Change,
     members: &[(&str, &str)],
 ) -> Script {
     let answer = answers(&declaration(setting, members));
@@ -355,8 +358,8 @@ static CHECKS: ScriptDef = ScriptDef {
     needs: &[],
     build: |setting| {
         let major = setting.contract.major;
-        let as_it_is: fn(Plugin) -> Plugin = |plugin| plugin;
-        let points: fn(Plugin) -> Plugin = |plugin| plugin.intercepts(&["input.receive"]);
+        let as_it_is: Change = |plugin| plugin;
+        let points: Change = |plugin| plugin.intercepts(&["input.receive"]);
         let versions = [
             ("next-major", format!(r#""{}""#, major + 1)),
             ("major-zero", r#""0""#.to_owned()),
@@ -369,7 +372,7 @@ static CHECKS: ScriptDef = ScriptDef {
         });
         let model = |plugin: &str| format!(r#"[{{"ref":"plugin/{plugin}/sample/echo"}}]"#);
         let (own, foreign) = (model("no-providers"), model("other"));
-        let lists: [(&'static str, fn(Plugin) -> Plugin, &str, &str); 7] = [
+        let lists: [(&'static str, Change, &str, &str); 7] = [
             ("more-points", points, "subscriptions", r#"["input.receive","tool.before"]"#),
             ("points-in-capitals", points, "subscriptions", r#"["Input.Receive"]"#),
             ("empty-point", points, "subscriptions", r#"[""]"#),
@@ -423,7 +426,7 @@ static LISTS: ScriptDef = ScriptDef {
     process: Process::Tour,
     needs: &[],
     build: |setting| {
-        let lists: fn(Plugin) -> Plugin = |plugin| {
+        let lists: Change = |plugin| {
             plugin.with(
                 "provides",
                 r#"[{"kind":"provider","namespace":"sample","id":"sample/echo"},{"kind":"ui-action","namespace":"sample","id":"demo"}]"#,
@@ -652,11 +655,17 @@ fn lists_told(x: &Exchange<'_>) -> Sight {
 fn garbage(x: &Exchange<'_>) -> Sight {
     let sight = began(x, "garbage", "garbage");
     let Sight::Saw(DONE, at) = sight else { return sight };
-    let refusal =
-        sights::refusals(x).get("banner").map(|answer| (answer.code(), sights::named(answer, false)));
+    let link = asked_to_initialize(x, "garbage");
+    let refused = |said: &Said<'_>| match &said.envelope {
+        Ok(Envelope::Response { id: Id::Null, outcome: Outcome::Error { code, .. } }) => {
+            *code == rpc::PARSE_ERROR
+        }
+        _ => false,
+    };
+    let refusal = x.from_target().find(|(entry, said)| Some(entry.event.link) == link && refused(said));
     match refusal {
-        Some((Some(rpc::PARSE_ERROR), Sight::Saw(NO_JSON, at))) => Sight::Saw(REGARDLESS, at),
-        _ => Sight::SawOther {
+        Some((entry, _)) => Sight::Saw(REGARDLESS, entry.at),
+        None => Sight::SawOther {
             at,
             actual: "the start was done, and nothing answered the malformed line".to_owned(),
         },

@@ -110,6 +110,9 @@ pub(super) const ROWS: &[Requirement] = &[
 
 // ---- scripts ----
 
+/// What makes a plugin another than it usually is.
+type Change = Box<dyn Fn(Plugin) -> Plugin>;
+
 /// Installs `plugin`, or tries to start it where the driver does not install.
 fn tries(script: Script, setting: &Setting<'_>, name: &str, plugin: &Plugin) -> Script {
     let does = |word: &str| setting.declared.contains(&format!("does/{word}"));
@@ -130,7 +133,7 @@ static ADMITS: ScriptDef = ScriptDef {
             |version: String| move |it: Plugin| it.manifest("apiVersion", &format!(r#""{version}""#));
         let with = |member: &'static str, json: &'static str| move |it: Plugin| it.with(member, json);
         let versions = |text: String| format!("reasonix.io/plugin/{text}");
-        let all: [(&str, Box<dyn Fn(Plugin) -> Plugin>); 24] = [
+        let all: [(&str, Change); 24] = [
             ("plain", Box::new(|it| it)),
             ("no-command", Box::new(|it: Plugin| it.without("command"))),
             ("blank-command", Box::new(with("command", r#"" ""#))),

@@ -5,7 +5,7 @@ use sidecert_proto::exchange::{Exchange, short};
 use sidecert_proto::json::{Node, quoted};
 use sidecert_proto::machine::{LinkId, Micros, Order};
 use sidecert_proto::reasonix::contract::{self, Limits, variable};
-use sidecert_proto::reasonix::plugin::{Plugin, START};
+use sidecert_proto::reasonix::plugin::{self, Plugin, START};
 use sidecert_proto::reasonix::{session, sidecar};
 use sidecert_proto::requirement::Check::{After, Always, Unobservable};
 use sidecert_proto::requirement::{Cite, Requirement, Seen, must};
@@ -18,7 +18,7 @@ use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::sights::{self, INVALID_BY_ID, VIOLATION, became};
 use super::super::{KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
-use super::lifecycle::{gone, start_as, stop_of};
+use super::lifecycle::{answers, declaration, gone, meets_initialize, start_as, stop_of};
 use super::{
     DONE, FAILED, ONE, PLAIN_TURN, REFUSED, STOP, TURN, ask, awaits, came_of, guest, intercept, never_came,
     observed, outcome, reacts, request, say, session as begin, specified, stop, turn,
@@ -214,9 +214,14 @@ fn listener(setting: &Setting<'_>) -> Plugin {
 }
 
 static LINGERS: ScriptDef = tour("guest-that-stays", |setting| {
-    let script = begin("guest-that-stays", setting, &[Plugin::new(setting, ONE)]);
-    let script = script.step(Step::Linger).step(Step::Do(Order::IgnoreTerm));
+    let script =
+        Script::new("guest-that-stays").step(plugin::start(setting, &[Plugin::new(setting, ONE)], ""));
+    // While the start is going on there is time for another process to begin.
+    let script = meets_initialize(script, ONE).step(Step::Linger).step(Step::Do(Order::IgnoreTerm));
     let script = script.step(Step::Do(Order::Spawn { session: false })).step(spawned(ONE)).step(guest(ONE));
+    let frame = Outgoing::Template(Template::new(answers(&declaration(setting, &[]))));
+    let script =
+        script.step(Step::Send { label: Some("declaration".to_owned()), frame }).step(outcome(START));
     stop(script).step(Step::Gone).step(spawned(ONE)).step(Step::Gone)
 });
 
@@ -360,7 +365,9 @@ static BUSY_RELOAD: ScriptDef = tour("reload-in-a-turn", |setting| {
     let answer = r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"decision":"continue"}}"#;
     let reply = Reply::AfterFences(1, Template::new(answer));
     script.reactions.push(Reaction { when, reply, times: Some(1), guest: Some("two".to_owned()) });
-    let script = say(script.step(guest("two")), TURN, "Hello").step(awaits(&intercept(point)));
+    // Whoever has not the capability offers no model; a host that asks it all the same is told of one.
+    let said = format!(r#"{{"do":"turn","text":"Hello","model":{}}}"#, quoted(&sidecar::model("two")));
+    let script = script.step(guest("two")).step(ask(TURN, &said)).step(awaits(&intercept(point)));
     let script = script.step(guest(ONE)).step(Step::Do(Order::Exit(1))).step(Step::Gone);
     let script = script.step(ask("reload", r#"{"do":"reload"}"#)).quiet().step(guest("two")).fence();
     stop(script.step(outcome(TURN)).step(outcome("reload")))
@@ -623,7 +630,7 @@ fn its_own(x: &Exchange<'_>) -> Sight {
     {
         return Sight::Saw(ITS_OWN, at);
     }
-    Sight::SawOther { at, actual: format!("{}", short(told.get("values").map_or("none", |it| it.raw()))) }
+    Sight::SawOther { at, actual: short(told.get("values").map_or("none", |it| it.raw())) }
 }
 
 fn inherited(x: &Exchange<'_>) -> Sight {

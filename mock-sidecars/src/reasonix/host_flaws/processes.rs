@@ -20,7 +20,7 @@ pub(super) const FLAWS: &[Flaw] = &[
         Misdeed::Also(r#"{"jsonrpc":"2.0","method":"extension/resources/changed","params":{"paths":["."]}}"#),
     ),
     manner("host-leaves-what-stays", &["reasonix/host-processes/lingering-killed"], |it| {
-        it.ends.kills = false
+        it.ends.kills = false;
     }),
     manner("host-kills-what-leaves", &["reasonix/host-processes/leaving-not-killed"], |it| it.ends.grace = 0),
     manner("host-leaves-what-declines", &["reasonix/host-processes/declined-shutdown-goes-on"], |it| {

@@ -19,7 +19,7 @@ pub(super) const FLAWS: &[Flaw] = &[
         |it| it.redacts.reasons = false,
     ),
     manner("host-knows-few-shapes", &["reasonix/host-security/known-shapes-masked"], |it| {
-        it.redacts.rules = 5
+        it.redacts.rules = 5;
     }),
     manner("host-shows-keys-on-surfaces", &["reasonix/host-security/surfaces-masked"], |it| {
         it.redacts.ui = false;
