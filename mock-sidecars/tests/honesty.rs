@@ -308,8 +308,7 @@ fn mismatches(
 ) -> (Vec<String>, String) {
     let mut wrong = Vec::new();
     let how = How { side: flaw.side, flaw: Some(flaw), isolate, ..PLAIN };
-    let ([judged, by_default], fired) =
-        run_judged_by(suite, how, [Profile::Reference, Profile::Specified]);
+    let ([judged, by_default], fired) = run_judged_by(suite, how, [Profile::Reference, Profile::Specified]);
     let mut tell = |says: String| {
         wrong.push(format!("{} ({}{}): {says}", flaw.name, suite.name, if isolate { ", alone" } else { "" }));
     };

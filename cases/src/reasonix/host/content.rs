@@ -22,7 +22,7 @@ use super::super::sights::{self, BAD_PARAMS, EXPIRED, SERVED, became, result_of}
 use super::rulings::{BLOCK, rules_on};
 use super::streams::came;
 use super::{
-    DONE, FAILED, ONE, REFUSED, awaits, guest, never_came, intercept, observed, outcome, reacts, say,
+    DONE, FAILED, ONE, REFUSED, awaits, guest, intercept, never_came, observed, outcome, reacts, say,
     session as begin, specified, stop, turn,
 };
 

@@ -46,7 +46,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     ),
     frame(
         "host-asks-under-text",
-        &["reasonix/host-envelope/own-ids-integers"],
+        &["reasonix/host-envelope/own-ids-integers", "reasonix/host-providers/catalog-asked-once"],
         Trigger::Asks(contract::INITIALIZED),
         Misdeed::Also(r#"{"jsonrpc":"2.0","id":"x","method":"extension/provider/catalog","params":{}}"#),
     ),

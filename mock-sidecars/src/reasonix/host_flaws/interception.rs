@@ -10,9 +10,16 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-skips-numbers", &["reasonix/host-interception/sequence-counted"], |it| {
         it.hooks.seq_step = 2;
     }),
-    manner("host-asks-higher-priorities-first", &["reasonix/host-interception/lower-priority-first"], |it| {
-        it.hooks.lower_first = false;
-    }),
+    manner(
+        "host-asks-higher-priorities-first",
+        &[
+            "reasonix/host-interception/lower-priority-first",
+            "reasonix/host-manifest/priority-zero-by-default",
+        ],
+        |it| {
+            it.hooks.lower_first = false;
+        },
+    ),
     manner("host-asks-in-reverse", &["reasonix/host-interception/equal-priorities-by-name"], |it| {
         it.hooks.names_ascend = false;
     }),
@@ -70,6 +77,10 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-interception/schema-binds-replacements",
             "reasonix/host-interception/tool-replacement-checked",
             "reasonix/host-slots/owner-required",
+            "reasonix/host-content/unknown-reference-refused",
+            "reasonix/host-content/odd-references-refused",
+            "reasonix/host-content/too-large-not-sent",
+            "reasonix/host-content/large-reference-refused",
         ],
         |it| it.hooks.required_fails = false,
     ),
@@ -153,7 +164,11 @@ pub(super) const FLAWS: &[Flaw] = &[
     ),
     manner(
         "host-asks-the-model-meanwhile",
-        &["reasonix/host-interception/request-waits", "reasonix/host-interception/schema-binds-replacements"],
+        &[
+            "reasonix/host-interception/request-waits",
+            "reasonix/host-interception/schema-binds-replacements",
+            "reasonix/host-processes/deaf-guest-cut-off",
+        ],
         |it| it.hooks.unwaited = &[point::PROVIDER_REQUEST],
     ),
     manner("host-skips-a-point", &["reasonix/host-interception/asked-at-points"], |it| {

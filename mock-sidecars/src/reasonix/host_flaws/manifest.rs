@@ -16,9 +16,13 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-takes-any-point", &["reasonix/host-manifest/points-known"], |it| {
         it.plugins.unchecked = "intercepts";
     }),
-    manner("host-takes-any-slot", &["reasonix/host-manifest/slots-known"], |it| {
-        it.plugins.unchecked = "replaces";
-    }),
+    manner(
+        "host-takes-any-slot",
+        &["reasonix/host-manifest/slots-known", "reasonix/host-slots/odd-slots-refused"],
+        |it| {
+            it.plugins.unchecked = "replaces";
+        },
+    ),
     manner("host-takes-any-capability", &["reasonix/host-manifest/capabilities-known"], |it| {
         it.plugins.unchecked = "capabilities";
     }),

@@ -54,7 +54,11 @@ pub(super) const FLAWS: &[Flaw] = &[
     }),
     manner(
         "host-leaves-what-closed-its-output",
-        &["reasonix/host-processes/closed-output-is-a-crash"],
+        &[
+            "reasonix/host-processes/closed-output-is-a-crash",
+            "reasonix/host-transport/line-feed-counts",
+            "reasonix/host-transport/limit-needs-no-line-feed",
+        ],
         |it| {
             it.ends.kills_crashed = false;
         },
@@ -67,15 +71,38 @@ pub(super) const FLAWS: &[Flaw] = &[
         &["reasonix/host-processes/no-restart-by-itself", "reasonix/host-processes/no-restart-while-busy"],
         |it| it.ends.restarts = true,
     ),
-    manner("host-falls-back-to-another-model", &["reasonix/host-processes/no-fallback-model"], |it| {
-        it.streams.falls_back = true;
-    }),
+    manner(
+        "host-falls-back-to-another-model",
+        &[
+            "reasonix/host-processes/no-fallback-model",
+            "reasonix/host-streams/beyond-end-fails",
+            "reasonix/host-streams/ends-agree",
+            "reasonix/host-streams/missing-chunk-named",
+            "reasonix/host-streams/window-kept",
+            "reasonix/host-streams/gap-interrupts",
+            "reasonix/host-streams/missing-chunk-fails",
+            "reasonix/host-streams/declined-fails",
+            "reasonix/host-streams/ends-tell-failure",
+            "reasonix/host-streams/error-chunk-fails",
+        ],
+        |it| {
+            it.streams.falls_back = true;
+        },
+    ),
     manner("host-waits-for-the-deaf", &["reasonix/host-processes/deaf-guest-cut-off"], |it| {
         it.ends.write_stall = 200_000_000;
     }),
-    manner("host-drops-who-is-late", &["reasonix/host-processes/timeout-keeps-connection"], |it| {
-        it.hooks.failure_ends = true;
-    }),
+    manner(
+        "host-drops-who-is-late",
+        &[
+            "reasonix/host-processes/timeout-keeps-connection",
+            "reasonix/host-content/too-large-not-sent",
+            "reasonix/host-events/slow-reader-spared",
+        ],
+        |it| {
+            it.hooks.failure_ends = true;
+        },
+    ),
     manner("host-splits-arguments", &["reasonix/host-processes/started-without-a-shell"], |it| {
         it.plugins.keeps_args = false;
     }),

@@ -135,9 +135,17 @@ pub(super) const FLAWS: &[Flaw] = &[
         &["reasonix/host-streams/declined-cancelled", "reasonix/host-streams/cancel-told"],
         |it| it.streams.cancels = false,
     ),
-    manner("host-takes-a-crash-for-the-end", &["reasonix/host-streams/crash-interrupts"], |it| {
-        it.streams.crash_completes = true;
-    }),
+    manner(
+        "host-takes-a-crash-for-the-end",
+        &[
+            "reasonix/host-streams/crash-interrupts",
+            "reasonix/host-processes/deaf-guest-cut-off",
+            "reasonix/host-processes/no-fallback-model",
+        ],
+        |it| {
+            it.streams.crash_completes = true;
+        },
+    ),
     manner("host-loses-chunks", &["reasonix/host-streams/floods-whole"], |it| it.streams.chunks_most = 500),
     frame(
         "host-forgets-what-was-cached",

@@ -13,12 +13,20 @@ pub(super) const FLAWS: &[Flaw] = &[
     ),
     manner(
         "host-knows-no-slots-of-tools",
-        &["reasonix/host-slots/slots-claimable", "reasonix/host-slots/one-owner"],
+        &[
+            "reasonix/host-slots/slots-claimable",
+            "reasonix/host-slots/one-owner",
+            "reasonix/host-manifest/slots-known",
+        ],
         |it| it.plugins.takes_named_slots = false,
     ),
-    manner("host-takes-odd-slots", &["reasonix/host-slots/odd-slots-refused"], |it| {
-        it.plugins.takes_odd_slots = true;
-    }),
+    manner(
+        "host-takes-odd-slots",
+        &["reasonix/host-slots/odd-slots-refused", "reasonix/host-manifest/slots-known"],
+        |it| {
+            it.plugins.takes_odd_slots = true;
+        },
+    ),
     manner(
         "host-asks-owners-first",
         &[

@@ -62,9 +62,13 @@ pub(super) const FLAWS: &[Flaw] = &[
             r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"cancelled":false,"values":{"value":true}}}"#,
         ),
     ),
-    manner("host-invokes-any-action", &["reasonix/host-ui/undeclared-actions-not-asked"], |it| {
-        it.ui.declared_actions_only = false;
-    }),
+    manner(
+        "host-invokes-any-action",
+        &["reasonix/host-ui/undeclared-actions-not-asked", "reasonix/host-lifecycle/odd-action-passed-over"],
+        |it| {
+            it.ui.declared_actions_only = false;
+        },
+    ),
     manner("host-acts-for-another-generation", &["reasonix/host-ui/session-carried"], |it| {
         it.ui.current_session = false;
     }),
