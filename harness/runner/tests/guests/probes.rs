@@ -7,7 +7,7 @@ use std::{
     ffi::OsString,
     fs,
     io::{ErrorKind, Read as _, Write as _},
-    net::TcpListener,
+    net::{Shutdown, TcpListener},
     os::unix::net::{UnixListener, UnixStream},
     process::ExitCode,
     time::{Duration, Instant},
@@ -470,7 +470,10 @@ fn all_that_a_probe_said_is_told_before_a_tick() {
                     let said =
                         [(129, &b"last"[..]), (136, &[]), (135, &[15, 0, 0, 0]), (130, &[]), (136, &[])];
                     let said = said.map(|(kind, bytes)| frame(kind, bytes)).concat();
-                    self.probe.take().unwrap().write_all(&said).unwrap();
+                    let mut probe = self.probe.take().unwrap();
+                    probe.write_all(&said).unwrap();
+                    // Closing it would not do: a process that another test starts right now may still have it.
+                    probe.shutdown(Shutdown::Both).unwrap();
                     self.deadline = Some(now);
                 }
                 (1, _) => self.heard.push(format!("{input:?}")),
