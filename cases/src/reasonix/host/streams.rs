@@ -239,18 +239,20 @@ pub(super) fn session_of(
     reacts(script, &request(contract::PROVIDER_CATALOG), Reply::Once(Template::new(catalog)))
 }
 
-/// Our guest declares these models, and steps in where its manifest says so.
+/// Our guest declares these models, and steps in where its manifest says so; a host may name no points where there are
+/// none.
 fn declaring(script: Script, setting: &Setting<'_>, references: &[String]) -> Script {
-    let when = format!(
-        r#"{{"id":{{"$capture":"id"}},"method":"{}","params":{{"manifest":{{"intercepts":{{"$capture":"points"}}}}}}}}"#,
-        contract::INITIALIZE
-    );
-    let answer = format!(
-        r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"result":{{"protocolVersion":"{}","name":"{ONE}","version":"1.0.0","stateSchemaVersion":1,"subscriptions":{{"$capture":"points"}},"replaces":[],"providers":[{}]}}}}"#,
-        setting.contract.major,
-        descriptors(references)
-    );
-    reacts(script, &when, Reply::Once(Template::new(answer)))
+    let (initialize, major) = (contract::INITIALIZE, setting.contract.major);
+    let providers = descriptors(references);
+    let named =
+        (r#","params":{"manifest":{"intercepts":{"$capture":"points"}}}"#, r#"{"$capture":"points"}"#);
+    [named, ("", "[]")].into_iter().fold(script, |script, (params, points)| {
+        let when = format!(r#"{{"id":{{"$capture":"id"}},"method":"{initialize}"{params}}}"#);
+        let answer = format!(
+            r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"result":{{"protocolVersion":"{major}","name":"{ONE}","version":"1.0.0","stateSchemaVersion":1,"subscriptions":{points},"replaces":[],"providers":[{providers}]}}}}"#
+        );
+        reacts(script, &when, Reply::Once(Template::new(answer)))
+    })
 }
 
 /// The opening of a stream of this model, as a pattern that captures its id.
@@ -428,14 +430,17 @@ static BROKEN: ScriptDef = ScriptDef {
             ("end-error", accepted([one.clone(), end_of(STREAM, 1, r#","error":"the model gave up""#)])),
             ("end-interrupted", accepted([one.clone(), end_of(STREAM, 1, r#","interrupted":true"#)])),
             ("error-chunk", accepted([one.clone(), chunk(2, error), end(2)])),
-            ("declined", vec![DECLINED.to_owned(), one, end(1)]),
         ];
-        let names: Vec<&str> = frames.iter().map(|(name, _)| *name).collect();
+        let declined = "declined";
+        let names: Vec<&str> = frames.iter().map(|(name, _)| *name).chain([declined]).collect();
         let mut it = session_of("streams-that-break", setting, Plugin::new(setting, ONE), &names, &[]);
         for (model, frames) in frames {
             it = asked(first_stream(it, model, frames), model);
         }
-        stop(it)
+        // It goes on all the same, for hosts that wait for the end, but not before the host has heard of it.
+        it = asks(first_stream(it, declined, Vec::new()), declined).step(awaits(&opening(declined)));
+        it = it.step(conforming(DECLINED)).fence().step(conforming(&one)).step(conforming(&end(1)));
+        stop(it.step(outcome(declined)))
     },
 };
 
