@@ -96,7 +96,7 @@ pub(super) const COMPACTION_POINTS: [&str; 2] = [point::COMPACTION_PREPARE, poin
 
 pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-interception/sequence-counted", Host)
-        .says("The host numbers its intercepts 1, 2, 3 and so on, on each connection by itself.", &[])
+        .says("The numbers of intercepts rise from 1, on each connection by itself.", &[])
         .accepts(KEPT_AS_OBSERVED)
         .checked(Always(&session::SEQUENCE_COUNTED, &CHAIN)),
     must("reasonix/host-interception/lower-priority-first", Host)

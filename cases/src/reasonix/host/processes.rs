@@ -1,7 +1,7 @@
 //! "Lifecycle", as a host must keep it once a guest runs: how its process is started, ended, lost and started again.
 
 use sidecert_proto::contract::Side::Host;
-use sidecert_proto::exchange::{Exchange, short};
+use sidecert_proto::exchange::{Entry, Exchange, short};
 use sidecert_proto::json::{Node, quoted};
 use sidecert_proto::machine::{LinkId, Micros, Order};
 use sidecert_proto::reasonix::contract::{self, Limits, variable};
@@ -18,7 +18,7 @@ use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::sights::{self, INVALID_BY_ID, VIOLATION, became};
 use super::super::{KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
-use super::lifecycle::{answers, declaration, gone, meets_initialize, start_as, stop_of};
+use super::lifecycle::{a_model, answers, declaration, gone, meets_initialize, start_as, stop_of};
 use super::{
     DONE, FAILED, ONE, PLAIN_TURN, REFUSED, STOP, TURN, ask, awaits, came_of, guest, intercept, never_came,
     observed, outcome, reacts, request, say, session as begin, specified, stop, turn,
@@ -219,7 +219,8 @@ static LINGERS: ScriptDef = tour("guest-that-stays", |setting| {
     // While the start is going on there is time for another process to begin.
     let script = meets_initialize(script, ONE).step(Step::Linger).step(Step::Do(Order::IgnoreTerm));
     let script = script.step(Step::Do(Order::Spawn { session: false })).step(spawned(ONE)).step(guest(ONE));
-    let frame = Outgoing::Template(Template::new(answers(&declaration(setting, &[]))));
+    let frame =
+        Outgoing::Template(Template::new(answers(&declaration(setting, &[("providers", &a_model(ONE))]))));
     let script =
         script.step(Step::Send { label: Some("declaration".to_owned()), frame }).step(outcome(START));
     stop(script).step(Step::Gone).step(spawned(ONE)).step(Step::Gone)
@@ -539,9 +540,11 @@ fn every_call(x: &Exchange<'_>) -> Sight {
     if x.asked(contract::UI_ACTION).next().is_none() && x.cut.is_none() {
         return not_provoked("the host invokes no action while a turn runs");
     }
-    match at_once(x, TURN, died(x)) {
-        Sight::Saw(AT_ONCE, _) => at_once(x, "action", died(x)),
-        other => other,
+    match (at_once(x, TURN, died(x)), came_of(x, "action")) {
+        // Whoever says why it cannot be done has failed it as well.
+        (Sight::Saw(AT_ONCE, _), Sight::Saw(REFUSED, at)) => Sight::Saw(AT_ONCE, at),
+        (Sight::Saw(AT_ONCE, _), _) => at_once(x, "action", died(x)),
+        (other, _) => other,
     }
 }
 
@@ -691,19 +694,22 @@ fn asked_again(x: &Exchange<'_>) -> Sight {
 }
 
 fn after_the_turn(x: &Exchange<'_>) -> Sight {
-    let (Some((over, _)), Some(_)) = (x.outcome(TURN), asked_at(x, "reload")) else {
-        return never_came(x, TURN);
+    // The turn runs as long as a ruling is awaited; what a driver tells of its end may come late.
+    let rules = |entry: &&Entry<'_>| {
+        let decision = entry.frame.as_ref().and_then(|said| said.root.pointer("/result/decision"));
+        decision.is_some() && Some(entry.event.link) == first_link(x, "two")
     };
-    if let Some((entry, _)) = x.asked(contract::SHUTDOWN).find(|(entry, _)| entry.at < over) {
-        return Sight::SawOther { at: entry.at, actual: "a shutdown, while the turn was running".to_owned() };
+    let ruled = x.entries().iter().find(rules).map(|entry| entry.at);
+    let (Some(ruled), Some(_)) = (ruled, asked_at(x, "reload")) else { return never_came(x, TURN) };
+    let actual = |what: &str| format!("{what}, while the turn was running");
+    if let Some((entry, _)) = x.asked(contract::SHUTDOWN).find(|(entry, _)| entry.at < ruled) {
+        return Sight::SawOther { at: entry.at, actual: actual("a shutdown") };
     }
     let more = [ONE, "two"].into_iter().filter_map(|name| launched(x, name).get(1).copied()).min();
-    match (more.filter(|at| *at < over), came_of(x, "reload")) {
-        (Some(at), _) => {
-            Sight::SawOther { at, actual: "another process, while the turn was running".to_owned() }
-        }
+    match (more.filter(|at| *at < ruled), came_of(x, "reload")) {
+        (Some(at), _) => Sight::SawOther { at, actual: actual("another process") },
         (None, Sight::Saw(REFUSED, at)) => Sight::Saw(AFTER_THE_TURN, at),
-        (None, Sight::Saw(_, at)) if at > over => Sight::Saw(AFTER_THE_TURN, at),
+        (None, Sight::Saw(_, at)) if at > ruled => Sight::Saw(AFTER_THE_TURN, at),
         (None, other) => unlike(other),
     }
 }

@@ -20,7 +20,7 @@ use sidecert_proto::verdict::{Sight, Why};
 use super::super::KEPT_AS_SPECIFIED;
 use super::super::sights::{self, BAD_PARAMS, UNKNOWN, all_became, became, result_of};
 use super::streams::{came, member};
-use super::{FAILED, ONE, REFUSED, ask, awaits, guest, observed, outcome, session as begin, specified, stop};
+use super::{ONE, ask, awaits, guest, observed, outcome, session as begin, specified, stop};
 
 const UI: Cite = Cite::Seed("结构化 UI", "Structured UI");
 const PUBLISH: Cite = Cite::Schema("/$defs/UIPublishParams");
@@ -30,7 +30,7 @@ const TAKEN: Seen = Seen("it was taken");
 const DECLINED: Seen = Seen("it was answered, and declined");
 const ERROR: Seen = Seen("it was refused with an error");
 const NAMED: Seen = Seen("what was shown named its plugin");
-const NOT_SENT: Seen = Seen("the guest was not asked, and the user was told");
+const NOT_SENT: Seen = Seen("the guest was not asked");
 const REACHED: Seen = Seen("its owner was told, once, with the surface and the values");
 const OF_ITS_KIND: Seen = Seen("a boolean, a text, a text, and a list of texts");
 const CANCELLED: Seen = Seen("it was answered as cancelled");
@@ -381,7 +381,8 @@ fn undeclared_action(x: &Exchange<'_>) -> Sight {
         return Sight::SawOther { at: entry.at, actual: "the guest was asked".to_owned() };
     }
     match came(x, "undeclared") {
-        Sight::Saw(FAILED | REFUSED, at) => Sight::Saw(NOT_SENT, at),
+        // A host may take it for a text to its model.
+        Sight::Saw(_, at) => Sight::Saw(NOT_SENT, at),
         other => other,
     }
 }

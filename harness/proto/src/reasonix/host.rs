@@ -133,7 +133,8 @@ pub fn initialize_params_with(setting: &Setting<'_>, manifest: &str) -> String {
 /// What the host will accept, as one JSON text: what the manifest says, or, without one, everything.
 pub fn expectation(setting: &Setting<'_>) -> String {
     let manifest = setting.manifest.and_then(|text| Tape::scan(text.as_bytes()).ok());
-    let runtime = manifest.as_ref().and_then(|tape| tape.root().get("runtime"));
+    let root = manifest.as_ref().map(Tape::root);
+    let runtime = root.and_then(|root| root.get("runtime"));
     let list = |name: &str, otherwise: Vec<String>| match (setting.manifest, runtime) {
         (None, _) => format!("[{}]", otherwise.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(",")),
         (Some(_), runtime) => runtime
@@ -151,7 +152,7 @@ pub fn expectation(setting: &Setting<'_>) -> String {
         list("capabilities", CAPABILITIES.map(str::to_owned).to_vec())
     );
     if setting.contract.has(contract::since_v2::MANIFEST_EXPECTATION_PROVIDES) {
-        let provides = match (setting.manifest, runtime.and_then(|runtime| runtime.get("provides"))) {
+        let provides = match (setting.manifest, root.and_then(|root| root.get("provides"))) {
             (None, _) => Some(r#"[{"kind":"tool","namespace":"sidecert","id":"sample"}]"#),
             (Some(_), provides) => provides.map(Node::raw),
         };

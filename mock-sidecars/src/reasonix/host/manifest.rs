@@ -46,8 +46,8 @@ const RUNTIME: [&str; 9] = [
     "capabilities",
     "timeoutMillis",
 ];
-/// What a runtime block has besides since version 2.
-const RUNTIME_SINCE_2: [&str; 2] = ["provides", "requires"];
+/// What a manifest has besides since version 2.
+const SINCE_2: [&str; 2] = ["provides", "requires"];
 const PRIORITY_MOST: i64 = 1_000;
 
 /// A plugin as it was installed, or only named.
@@ -111,11 +111,11 @@ pub(super) fn admit(contract: &Contract, manners: &Plugins, entry: &Value) -> Re
         runtime: manifest
             .get("runtime")
             .filter(|_| !plain)
-            .map(|block| runtime(block, manners.default_priority)),
+            .map(|block| runtime(manifest, block, manners.default_priority)),
     })
 }
 
-fn runtime(block: &Value, default_priority: i64) -> Runtime {
+fn runtime(manifest: &Value, block: &Value, default_priority: i64) -> Runtime {
     let texts = |name: &str| -> Vec<String> {
         let list = block[name].as_array().into_iter().flatten();
         list.filter_map(|it| Some(it.as_str()?.to_owned())).collect()
@@ -131,8 +131,8 @@ fn runtime(block: &Value, default_priority: i64) -> Runtime {
         replaces: texts("replaces"),
         capabilities: texts("capabilities"),
         timeout_millis: block["timeoutMillis"].as_u64().unwrap_or(0),
-        provides: block.get("provides").cloned(),
-        requires: block.get("requires").cloned(),
+        provides: manifest.get("provides").cloned(),
+        requires: manifest.get("requires").cloned(),
     }
 }
 
@@ -148,8 +148,12 @@ fn fault(contract: &Contract, manners: &Plugins, manifest: &Value) -> Option<Str
     if manifest["apiVersion"].is_null() {
         return None;
     }
-    if let Some(name) = unknown(members, &MEMBERS, &[]) {
+    let since: &[&str] = if contract.major > 1 { &SINCE_2 } else { &[] };
+    if let Some(name) = unknown(members, &MEMBERS, since) {
         return Some(format!("{name} is not part of it"));
+    }
+    if let Some(name) = SINCE_2.iter().find(|name| members.get(**name).is_some_and(|it| !it.is_array())) {
+        return Some(format!("{name} is no list"));
     }
     match manifest["name"].as_str() {
         Some(name) if is_name(name) => {}
@@ -165,7 +169,7 @@ fn checked(block: &Map<String, Value>, unchecked: &str) -> Map<String, Value> {
     let mut block = block.clone();
     match unchecked {
         "command" => drop(block.insert("command".to_owned(), "unchecked".into())),
-        "members" => block.retain(|name, _| RUNTIME.contains(&&**name) || RUNTIME_SINCE_2.contains(&&**name)),
+        "members" => block.retain(|name, _| RUNTIME.contains(&&**name)),
         name => drop(block.remove(name)),
     }
     block
@@ -203,8 +207,7 @@ fn version_fault(contract: &Contract, version: &Value) -> Option<String> {
 }
 
 fn runtime_fault(contract: &Contract, manners: &Plugins, block: &Map<String, Value>) -> Option<String> {
-    let since: &[&str] = if contract.major > 1 { &RUNTIME_SINCE_2 } else { &[] };
-    if let Some(name) = unknown(block, &RUNTIME, since) {
+    if let Some(name) = unknown(block, &RUNTIME, &[]) {
         return Some(format!("runtime.{name} is not part of it"));
     }
     let says = |name: &str, rule: &str| Some(format!("runtime.{name} {rule}"));
@@ -253,8 +256,7 @@ fn runtime_fault(contract: &Contract, manners: &Plugins, block: &Map<String, Val
             return says(name, &format!("has {odd}, which is none"));
         }
     }
-    let lists = RUNTIME_SINCE_2.iter().find(|name| block.get(**name).is_some_and(|it| !it.is_array()));
-    lists.and_then(|name| says(name, "is no list"))
+    None
 }
 
 fn unknown<'m>(members: &'m Map<String, Value>, known: &[&str], more: &[&str]) -> Option<&'m str> {

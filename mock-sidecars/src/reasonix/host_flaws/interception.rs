@@ -7,8 +7,8 @@ use crate::Flaw;
 use crate::reasonix::host::Check;
 
 pub(super) const FLAWS: &[Flaw] = &[
-    manner("host-skips-numbers", &["reasonix/host-interception/sequence-counted"], |it| {
-        it.hooks.seq_step = 2;
+    manner("host-repeats-numbers", &["reasonix/host-interception/sequence-counted"], |it| {
+        it.hooks.seq_step = 0;
     }),
     manner(
         "host-asks-higher-priorities-first",

@@ -100,12 +100,45 @@ impl<'a> Cast<'a> {
         if self.links.len() > LAUNCHES_MOST {
             return self.cut(format!("the host launched a guest for the {LAUNCHES_MOST}th time"), now);
         }
-        if let Some(What::Launch(name, time)) = self.waiting.as_ref().map(|waiting| &waiting.what)
-            && let Some(found) = self.nth_launch(name, *time)
-        {
-            self.current = Some(found);
+        match self.waiting.as_ref().map(|waiting| &waiting.what) {
+            Some(What::Launch(name, time)) => {
+                if let Some(found) = self.nth_launch(name, *time) {
+                    self.current = Some(found);
+                    self.came(now);
+                }
+            }
+            Some(What::Frame { link, .. })
+                if self.link(*link).is_some_and(|link| link.cannot_speak().is_some()) =>
+            {
+                self.follow(*link, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// The process that has taken the place of one that hears nothing more: a host may start another one for what it
+    /// is asked, another model for example, before or after it ends the first.
+    pub(super) fn successor(&self, id: LinkId) -> Option<LinkId> {
+        let name = &self.link(id)?.name;
+        let takes_over =
+            |link: &Link<'_>| link.peer.is_some() && link.name == *name && link.cannot_speak().is_none();
+        (id + 1..=self.links.len()).rev().find(|later| self.link(*later).is_some_and(takes_over))
+    }
+
+    /// What is awaited on this link will come on that of its successor, if there is one.
+    fn follow(&mut self, id: LinkId, now: Micros) -> bool {
+        let Some(next) = self.successor(id) else { return false };
+        let Some(What::Frame { link, pattern, .. }) = self.waiting.as_mut().map(|waiting| &mut waiting.what)
+        else {
+            return false;
+        };
+        *link = next;
+        let pattern = pattern.clone();
+        self.current = Some(next);
+        if self.claim(next, &pattern) {
             self.came(now);
         }
+        true
     }
 
     /// The link of the nth launch of this guest in this script.
@@ -251,7 +284,7 @@ impl<'a> Cast<'a> {
         {
             if *optional {
                 self.came(now);
-            } else {
+            } else if !self.follow(id, now) && !self.shim.is_busy() {
                 let state = self.link(id).and_then(Link::cannot_speak).unwrap_or_default();
                 return self.cut(format!("{state} before what was awaited came"), now);
             }

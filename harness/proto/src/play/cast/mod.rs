@@ -314,8 +314,13 @@ impl<'a> Cast<'a> {
 
     fn await_frame(&mut self, pattern: &Pattern, within: Within, now: Micros) {
         let Some(link) = self.current else { return self.aimless(now) };
-        let Some(script) = &mut self.script else { return };
-        if script.claim(link, pattern) {
+        if self.claim(link, pattern) {
+            return;
+        }
+        let speaks = self.link(link).is_some_and(|link| link.cannot_speak().is_none());
+        let link = if speaks { link } else { self.successor(link).unwrap_or(link) };
+        self.current = Some(link);
+        if self.claim(link, pattern) {
             return;
         }
         let label = match pattern {
@@ -333,7 +338,9 @@ impl<'a> Cast<'a> {
             Within::Silence => (Wait::Quiet, self.budget.silence_most),
             Within::Millis(millis) => (Wait::Answer, millis.saturating_mul(1_000)),
         };
-        if let Some(state) = self.link(link).and_then(Link::cannot_speak) {
+        if let Some(state) = self.link(link).and_then(Link::cannot_speak)
+            && (optional || !self.shim.is_busy())
+        {
             if !optional {
                 self.cut(format!("{state} before what was awaited came"), now);
             }
@@ -341,6 +348,11 @@ impl<'a> Cast<'a> {
         }
         self.wait(wait, label, within, what, now);
         self.give_up_waiting(now);
+    }
+
+    /// Takes a frame that came before it was awaited.
+    fn claim(&mut self, link: LinkId, pattern: &Pattern) -> bool {
+        self.script.as_mut().is_some_and(|script| script.claim(link, pattern))
     }
 
     fn aimless(&mut self, now: Micros) {

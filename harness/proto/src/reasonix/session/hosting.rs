@@ -21,7 +21,8 @@ pub static OPENS_WITH_INITIALIZE: Rule =
 pub static ASKS_IN_TURN: Rule = Rule { name: "asks-in-turn", binds: Host, assumes: &[&GUEST_CONFORMS] };
 /// No line of the host is longer than a frame may be.
 pub static FRAMES_WITHIN_LIMIT: Rule = Rule { name: "frames-within-limit", binds: Host, assumes: &[] };
-/// Intercepts are numbered 1, 2, 3, … on each connection.
+/// The numbers of intercepts rise from 1 on each connection. One that is missing is that of an intercept which was too
+/// large to be sent.
 pub static SEQUENCE_COUNTED: Rule = Rule { name: "sequence-counted", binds: Host, assumes: &[] };
 /// No intercept allows more than the ceiling.
 pub static TIMES_WITHIN_CEILING: Rule = Rule { name: "times-within-ceiling", binds: Host, assumes: &[] };
@@ -216,9 +217,8 @@ impl Hosting {
 
     fn numbered(&mut self, params: Node<'_>, notes: &mut Notes<'_>) {
         if let Some(seq) = params.get("seq").and_then(|it| it.as_u64()) {
-            let expected = self.seq + 1;
-            notes.note(&SEQUENCE_COUNTED, seq == expected, || format!("seq {seq} where {expected} is next"));
-            self.seq = seq;
+            let before = std::mem::replace(&mut self.seq, seq);
+            notes.note(&SEQUENCE_COUNTED, seq > before, || format!("seq {seq} behind seq {before}"));
         }
         if let Some(millis) = params.get("timeoutMillis").and_then(|it| it.as_u64()) {
             notes.note(&TIMES_WITHIN_CEILING, millis <= CEILING_MILLIS, || format!("timeoutMillis {millis}"));
