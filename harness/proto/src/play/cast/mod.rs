@@ -376,8 +376,13 @@ impl Machine for Cast<'_> {
             (_, Input::Tick) => self.tick(now),
             (_, Input::Interrupted) => self.interrupted(now),
             (0, input) => self.of_shim(input, now),
-            (link, Input::Launched(launched)) => self.launched(link, launched, now),
-            (link, input) => self.of_guest(link, &input, now),
+            (link, input) => {
+                self.shim.stir();
+                match input {
+                    Input::Launched(launched) => self.launched(link, launched, now),
+                    input => self.of_guest(link, &input, now),
+                }
+            }
         }
         self.recorded += (self.record.text.len() - before) as u64;
         self.fit(now);
