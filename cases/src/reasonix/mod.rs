@@ -178,6 +178,7 @@ const TIMED: &[&str] = &[
     "reasonix/host-processes/death-fails-every-call",
     "reasonix/host-processes/death-fails-its-call",
     "reasonix/host-processes/exit-on-shutdown-fine",
+    "reasonix/host-processes/no-restart-while-busy",
     "reasonix/host-providers/catalog-time-kept",
 ];
 

@@ -291,7 +291,8 @@ impl Cast<'_> {
         let asked = self.script.is_some() && !self.shim.over_with.is_empty();
         let waits = self.waiting.as_ref().is_some_and(|waiting| match &waiting.what {
             What::Frame { .. } => waiting.label.is_none(),
-            What::Launch(..) => true,
+            // One that a guest of ours starts is not the host's to start.
+            What::Launch(..) => self.spawning == 0,
             _ => false,
         });
         if asked && waits && !self.shim.is_busy() {
