@@ -16,13 +16,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::{Value, json};
+use sidecert_proto::budget::Budget;
+use sidecert_proto::machine::{Input, Machine as _};
+use sidecert_proto::play::{Cast, Player as _};
+use sidecert_proto::script::Setting;
 use support::{mock_host, program, python_host, sidecert, stderr, stdout, workspace};
 use tempfile::TempDir;
 
 const SUITE: &str = "reasonix-v2";
 const FRAMES: &str = "reasonix/host-transport/only-frames";
 /// The longest that anything here may take.
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 
 fn check(driver: &str, options: &[&str], command: &[String]) -> Output {
     let words =
@@ -470,4 +474,32 @@ fn without_a_command_the_user_runs_the_host() {
     let (code, report) = person.leaves();
     assert_eq!(code, Some(0), "{report}");
     assert!(report.contains(" 0 fail, 0 warn"), "{report}");
+}
+
+/// What is recorded of a visit whose driver says this first, and nothing for an hour.
+fn an_hour_of(hello: &str) -> String {
+    let suite = &sidecert_cases::reasonix::V2;
+    let casting = suite.casting.unwrap();
+    let contract = (suite.contract)();
+    let plan = [casting.opening, suite.visit.unwrap()];
+    let mut cast = Cast::new("visit", suite, casting, plan, Setting::plain(contract), Budget::default());
+    while cast.poll(0).is_some() {}
+    cast.handle(0, Input::Bytes(format!("{hello}\n").as_bytes()), 0);
+    let mut now = 0;
+    while now < 3_600_000_000 && cast.cut_in().is_none() {
+        while cast.poll(now).is_some() {}
+        now = cast.deadline().unwrap();
+        cast.handle(0, Input::Tick, now);
+    }
+    String::from_utf8(cast.record().clone()).unwrap()
+}
+
+#[test]
+fn no_time_limit_runs_where_a_person_is_asked() {
+    let hello = r#"{"shim":1,"name":"x","version":"1","does":["start","stop"]}"#;
+    let late = an_hour_of(hello);
+    assert!(late.contains("the shim did not tell what came of \\\"start\\\" in 20 s"), "{late}");
+    let unhurried = an_hour_of(&hello.replace('}', r#","unhurried":true}"#));
+    assert!(unhurried.contains(r#""do":"start""#), "{unhurried}");
+    assert!(!unhurried.contains("timed_out") && !unhurried.contains("cut"), "{unhurried}");
 }

@@ -96,13 +96,8 @@ pub(crate) fn checked(
         (None, given) => given.clone().unwrap_or_default(),
     };
     let exercised = exercised(suite, args)?;
-    let seed = match args.seed {
-        Some(seed) => seed,
-        None => drawn()?,
-    };
-    for to in args.judging.report.iter().filter_map(|to| to.path.as_deref()) {
-        output::has_a_place(to)?;
-    }
+    let seed = args.seed.map_or_else(drawn, Ok)?;
+    args.judging.report.iter().filter_map(|to| to.path.as_deref()).try_for_each(output::has_a_place)?;
     let given = scripts::read(&args.script, suite)?;
     let scratch = scratch()?;
     let workspace = scratch.path().join("workspace");
@@ -152,25 +147,16 @@ pub(crate) fn checked(
     let probe = probe(side)?;
     let scripts = driving.as_ref().and_then(|driving| driving.instead(suite));
     let scripts = scripts.unwrap_or_else(|| planned(suite, side, &selected, &setting));
-    let mut spawn = Spawn {
-        argv: command.clone(),
-        env: environment.variables,
-        cwd: args.target.cwd.clone(),
-        launcher: PathBuf::from("/proc/self/exe"),
+    let shim = match driving.as_ref().zip(probe.as_deref()) {
+        Some((driving, probe)) => driving.words(probe, scratch.path(), driving::asks(&scripts, &setting)),
+        None => Vec::new(),
     };
-    if let Some((driving, probe)) = driving.as_ref().zip(probe.as_deref()) {
-        driving.can_start(&spawn)?;
-        let words = driving.words(probe, scratch.path(), driving::asks(&scripts, &setting));
-        spawn.argv.splice(..0, words);
-    }
-    spawn.argv = args.target.wrapped(&spawn.argv)?;
+    let spawn = spawn(args, driving.as_ref(), shim, &command, environment.variables)?;
     folder.write(&run)?;
-    let has_the_terminal = driving.as_ref().is_some_and(Driving::has_the_terminal);
-    let watch = if has_the_terminal && !args.trace {
-        None
-    } else {
-        watch(args, side, suite.processes(side, &scripts, isolate).iter().map(Vec::len).sum())
-    };
+    // Nobody else writes where a person is asked.
+    let alone = driving.as_ref().is_some_and(Driving::has_the_terminal);
+    let planned = suite.processes(side, &scripts, isolate).iter().map(Vec::len).sum();
+    let watch = watch(args, side, planned).filter(|_| args.trace || !alone);
     let order = Order {
         suite,
         side,
@@ -179,8 +165,8 @@ pub(crate) fn checked(
         scripts: &scripts,
         selected: &selected,
         isolate,
-        jobs: if has_the_terminal { NonZeroUsize::MIN } else { args.target.jobs() },
-        idle: if args.target.jobs.is_some() || has_the_terminal { 0 } else { IDLE_MOST },
+        jobs: if alone { NonZeroUsize::MIN } else { args.target.jobs() },
+        idle: if args.target.jobs.is_some() || alone { 0 } else { IDLE_MOST },
         budget: args.target.budget(),
         spawn: &spawn,
         folder: folder.path(),
@@ -233,6 +219,24 @@ fn probe(side: Side) -> Result<Option<PathBuf>, Fault> {
         says: format!("where sidecert itself is, nobody says: {error}"),
     };
     (side == Side::Host).then(|| std::env::current_exe().map_err(ours)).transpose()
+}
+
+/// What is started: the command, or a shim of ours before it.
+fn spawn(
+    args: &CheckArgs,
+    driving: Option<&Driving>,
+    shim: Vec<OsString>,
+    command: &[OsString],
+    env: Vec<(OsString, OsString)>,
+) -> Result<Spawn, Fault> {
+    let launcher = PathBuf::from("/proc/self/exe");
+    let mut spawn = Spawn { argv: command.to_vec(), env, cwd: args.target.cwd.clone(), launcher };
+    if let Some(driving) = driving {
+        driving.can_start(&spawn)?;
+    }
+    spawn.argv.splice(..0, shim);
+    spawn.argv = args.target.wrapped(&spawn.argv)?;
+    Ok(spawn)
 }
 
 /// What the run calls its target: its command, or its driver where there is none.

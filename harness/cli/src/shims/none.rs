@@ -111,10 +111,11 @@ impl Visit {
     fn hear(&mut self, event: Event) -> Goes {
         match event {
             Event::Line(line) if self.folder.is_none() => self.greet(&line),
-            Event::Line(line) => match Ask::read(&line) {
-                Some(ask) => return self.ask(&ask),
-                None => {}
-            },
+            Event::Line(line) => {
+                if let Some(ask) = Ask::read(&line) {
+                    return self.ask(&ask);
+                }
+            }
             Event::End => return Goes::Out(exit::OK),
             Event::Typed(typed) => {
                 let outcome = match typed {
