@@ -12,6 +12,7 @@ mod providers;
 mod security;
 mod sights;
 mod ui;
+mod visit;
 
 use sidecert_proto::json::{Tape, quoted};
 use sidecert_proto::reasonix::contract::{self, Limits};
@@ -159,13 +160,27 @@ const FAMILY: Suite = Suite {
     observer: |contract, watched| Box::new(session::Session::new(contract, watched)),
     host: |setting| Box::new(peer::Host::new(setting)),
     casting: Some(&host::CASTING),
+    visit: Some(&visit::VISIT),
     declared: peer::declared,
     environment: peer::environment,
     // A body of exactly the limit, with its LF one byte more, is read: nothing is asserted of it either way.
     line_bytes_max: |contract| Limits::of(contract).frame_bytes,
+    timed: TIMED,
     provocations: PROVOCATIONS,
     exercises: EXERCISES,
 };
+
+const TIMED: &[&str] = &[
+    "reasonix/host-interception/time-kept",
+    "reasonix/host-lifecycle/four-at-once",
+    "reasonix/host-lifecycle/handshake-bounded",
+    "reasonix/host-processes/calls-to-the-dead-fail",
+    "reasonix/host-processes/death-fails-every-call",
+    "reasonix/host-processes/death-fails-its-call",
+    "reasonix/host-processes/exit-on-shutdown-fine",
+    "reasonix/host-processes/no-restart-while-busy",
+    "reasonix/host-providers/catalog-time-kept",
+];
 
 const PROVOCATIONS: &[Provocation] = &[
     Provocation {

@@ -94,11 +94,51 @@ pub(crate) enum CheckTarget {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ShimSide {
     /// Of the released Reasonix CLI, in homes that are thrown away.
-    ReasonixCli(ShimArgs),
+    ReasonixCli(ReasonixCliArgs),
+    /// Of any host: a person at the terminal does what is asked for.
+    Manual(ManualArgs),
+    /// Of any host: it is asked for nothing, and a command of its own, or a person, lets it run.
+    None(VisitArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ShimArgs {
+pub(crate) struct ManualArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// How much there will be to do in the whole run.
+    #[arg(long, value_name = "N")]
+    pub(crate) asks: Option<u64>,
+    /// The process to interrupt when the person wants no more.
+    #[arg(long, value_name = "PID")]
+    pub(crate) stops: Option<i32>,
+    /// The host, as it is started: it is shown.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VisitArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// What lets the host run, to its end. In its words {plugins} stands for the folder with our plugins. Without it, a
+    /// person at the terminal does it.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Where a shim asks a person, and puts what is for them.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
+    /// The terminal. By default the one that this is started on.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) terminal: Option<PathBuf>,
+    /// The folder for our plugins. By default the one that sidecert gives a shim.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReasonixCliArgs {
     /// In which way the CLI is told what to do. Each can do other things: acp most of the user's, serve also forms,
     /// compaction and another conversation, run only turns.
     #[arg(long, value_enum, default_value_t = Mode::Acp)]
@@ -140,8 +180,10 @@ pub(crate) struct CheckArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// What makes a host under test act. shim: COMMAND speaks the protocol of docs/host-shim.md itself. reasonix-cli:
-    /// COMMAND is the released Reasonix CLI, told by `acp`; reasonix-cli:serve tells it by `serve`.
+    /// What makes a host under test act; docs/drivers.md says more. shim: COMMAND speaks the protocol of docs/host-shim.md
+    /// itself. reasonix-cli: COMMAND is the released Reasonix CLI, told by `acp`; reasonix-cli:serve tells it by `serve`.
+    /// manual: you do what the terminal says; COMMAND may be left out. none: COMMAND, an end-to-end test of the host's own,
+    /// lets it run with the plugins in {plugins}, and what happens is judged; without COMMAND you do it.
     #[arg(long, value_name = "DRIVER", value_parser = driver)]
     pub(crate) driver: Option<Driver>,
     /// Play also what takes as long as a time limit of the protocol.
@@ -162,14 +204,20 @@ pub(crate) enum Driver {
     Shim,
     /// A shim of ours, before the released CLI.
     ReasonixCli(Mode),
+    /// A person.
+    Manual,
+    /// Nobody: the command lets the host run, or a person does.
+    None,
 }
 
 /// Every driver, and its name on the command line.
-pub(crate) const DRIVERS: [(&str, Driver); 4] = [
+pub(crate) const DRIVERS: [(&str, Driver); 6] = [
     ("shim", Driver::Shim),
     ("reasonix-cli", Driver::ReasonixCli(Mode::Acp)),
     ("reasonix-cli:acp", Driver::ReasonixCli(Mode::Acp)),
     ("reasonix-cli:serve", Driver::ReasonixCli(Mode::Serve)),
+    ("manual", Driver::Manual),
+    ("none", Driver::None),
 ];
 
 impl Driver {
@@ -178,16 +226,22 @@ impl Driver {
         DRIVERS.iter().find(|(_, driver)| *driver == self).map_or("", |(name, _)| name)
     }
 
-    /// The words that start it, those of the user's command aside; `sidecert` is our own program.
-    pub(crate) fn words(self, sidecert: &std::path::Path) -> Vec<OsString> {
-        let Self::ReasonixCli(mode) = self else { return Vec::new() };
-        let mode = match mode {
-            Mode::Acp => "acp",
-            Mode::Run => "run",
-            Mode::Serve => "serve",
-        };
-        let words = ["shim", "reasonix-cli", "--mode", mode, "--"].map(OsString::from);
-        std::iter::once(sidecert.as_os_str().to_owned()).chain(words).collect()
+    /// Whether it needs no command.
+    pub(crate) fn is_by_hand(self) -> bool {
+        matches!(self, Self::Manual | Self::None)
+    }
+
+    /// The words of our own command line that make it, those of the user's command aside; none where the user's command
+    /// is the driver.
+    pub(crate) fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Shim => &[],
+            Self::ReasonixCli(Mode::Acp) => &["shim", "reasonix-cli", "--mode", "acp"],
+            Self::ReasonixCli(Mode::Run) => &["shim", "reasonix-cli", "--mode", "run"],
+            Self::ReasonixCli(Mode::Serve) => &["shim", "reasonix-cli", "--mode", "serve"],
+            Self::Manual => &["shim", "manual"],
+            Self::None => &["shim", "none"],
+        }
     }
 }
 

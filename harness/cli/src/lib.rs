@@ -9,6 +9,7 @@ mod commands;
 mod config;
 pub mod conformance;
 mod contract;
+mod driving;
 mod environment;
 mod excerpts;
 mod exit;
@@ -35,7 +36,7 @@ use sidecert_proto::contract::Side;
 use sidecert_runner::{Stop, stop};
 use tokio::sync::watch;
 
-use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide, ScriptCommand, ShimSide};
+use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide, ScriptCommand};
 use crate::config::Settled;
 use crate::exit::Fault;
 
@@ -94,9 +95,7 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
             commands::replay::run(&args, &listening)
         }
         Command::Script { what: ScriptCommand::From(args) } => commands::script::from(&args),
-        Command::Shim { host: ShimSide::ReasonixCli(args) } => {
-            commands::shim::reasonix_cli(&args, heard(listening.unwrap_or_else(stop::listen))?)
-        }
+        Command::Shim { host } => commands::shim::run(host, heard(listening.unwrap_or_else(stop::listen))?),
         Command::Contract { what } => commands::contract::run(&what),
         Command::Explain(args) => commands::explain::run(&args),
         Command::List(args) => commands::list::run(&args),

@@ -340,8 +340,11 @@ fn again(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> String {
     if !exercised.is_empty() {
         words.extend(["--exercise", &exercised]);
     }
-    words.push("--");
-    words.extend(run.argv.iter().map(String::as_str));
+    // A driver stands for a command where a person needs none.
+    if run.argv.first() != Some(&run.driver) {
+        words.push("--");
+        words.extend(run.argv.iter().map(String::as_str));
+    }
     // Only a NUL byte cannot be quoted, and no argument can hold one.
     shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
 }

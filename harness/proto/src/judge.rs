@@ -223,8 +223,10 @@ pub struct Judge<'c> {
     contract: &'c Contract,
     setting: Setting<'c>,
     selected: &'c BTreeSet<String>,
-    /// Whether no check made the recording.
-    foreign: bool,
+    /// Who brought about what is recorded.
+    origin: Origin,
+    /// Whether what the host was asked for took as long as it took, its driver says.
+    unhurried: bool,
     declared: Option<BTreeSet<String>>,
     tallies: Vec<Tally>,
     /// Verdicts of rows that a judge decides, so far.
@@ -235,6 +237,17 @@ pub struct Judge<'c> {
     beyond: BTreeMap<String, String>,
     judged: Judged,
     current: Option<Process<'c>>,
+}
+
+/// Who brought about what is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A check, with its scripts.
+    Check,
+    /// A check that asked the host for nothing.
+    Unasked,
+    /// No check.
+    Foreign,
 }
 
 /// The process that is being read.
@@ -296,7 +309,8 @@ impl<'c> Judge<'c> {
             contract: setting.contract,
             setting,
             selected,
-            foreign: false,
+            origin: Origin::Check,
+            unhurried: false,
             declared: None,
             tallies: vec![Tally::default(); suite.rules.len()],
             decided: BTreeMap::new(),
@@ -310,7 +324,13 @@ impl<'c> Judge<'c> {
     /// The same for recordings that no check made: what only its scripts bring up was not provoked there.
     #[must_use]
     pub fn foreign(self) -> Self {
-        Self { foreign: true, ..self }
+        Self { origin: Origin::Foreign, ..self }
+    }
+
+    /// The same for a check that asked a host for nothing, and watched what it does.
+    #[must_use]
+    pub fn unasked(self) -> Self {
+        Self { origin: Origin::Unasked, ..self }
     }
 
     /// Begins the recording of the next process, called `name`.
@@ -515,6 +535,9 @@ impl<'c> Judge<'c> {
             Kind::Exited(exited) => process.ended.exited = Some(*exited),
             Kind::Told { what: Told::Shim, json, .. } if self.declared.is_none() => {
                 self.declared = Some(shim_declares(json));
+                self.unhurried = Tape::scan(json.as_bytes()).is_ok_and(|tape| {
+                    tape.root().get("unhurried").and_then(|it| it.as_bool()).unwrap_or_default()
+                });
             }
             Kind::Told { what: Told::Beyond, json, .. } => {
                 let why = Tape::scan(json.as_bytes())
@@ -656,7 +679,9 @@ impl<'c> Judge<'c> {
         let (target, selected, script) = (self.target, self.selected, script.to_owned());
         self.suite.rows(target).filter(|row| selected.contains(row.id)).filter_map(move |row| {
             match row.check {
-                Check::After(def, judge) if def.name == script && !self.foreign => Some((row, judge)),
+                Check::After(def, judge) if def.name == script && self.origin != Origin::Foreign => {
+                    Some((row, judge))
+                }
                 _ => None,
             }
         })

@@ -37,12 +37,16 @@ pub struct Suite {
     pub host: for<'c> fn(&Setting<'c>) -> Box<dyn Peer + 'c>,
     /// Our end, when the target is a host; `None` while the family has no rows for hosts.
     pub casting: Option<&'static Casting>,
+    /// What is played instead of all scripts before a host that is asked for nothing.
+    pub visit: Option<&'static ScriptDef>,
     /// The capabilities that a result of the declaring request declares.
     pub declared: fn(Node<'_>) -> BTreeSet<String>,
     /// The variables that a host of the family sets for its guests.
     pub environment: fn(&Setting<'_>) -> Vec<(&'static str, String)>,
     /// The longest line that is read, in bytes, LF not counted.
     pub line_bytes_max: fn(&Contract) -> usize,
+    /// The rows for hosts that look at when something was over: undecided where the driver does not tell that at once.
+    pub timed: &'static [&'static str],
     /// What the user may make possible.
     pub provocations: &'static [Provocation],
     /// What the user may let us do.

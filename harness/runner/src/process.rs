@@ -39,6 +39,26 @@ pub struct Spawn {
     pub launcher: PathBuf,
 }
 
+impl Spawn {
+    /// Why this cannot be started, as far as that shows without trying: for what somebody else will start.
+    pub fn foreseen(&self) -> Option<SpawnFault> {
+        let Some(program) = self.argv.first().filter(|program| !program.is_empty()) else {
+            return Some(SpawnFault::NoProgram);
+        };
+        let runs = |path: &Path| !path.is_dir() && os::may_execute(path);
+        let error = match find(program, self.cwd.as_deref().unwrap_or(Path::new(".")), &self.env) {
+            None => io::ErrorKind::NotFound,
+            Some(path) if !runs(&path) => io::ErrorKind::PermissionDenied,
+            Some(path) => match interpreter(&path).map(PathBuf::from)? {
+                named if !named.exists() => io::ErrorKind::NotFound,
+                named if !runs(&named) => io::ErrorKind::PermissionDenied,
+                _ => return None,
+            },
+        };
+        Some(SpawnFault::of(program, self.cwd.as_deref(), &self.env, error.into()))
+    }
+}
+
 /// A running guest.
 #[derive(Debug)]
 pub struct Process {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -22,8 +23,9 @@ use sidecert_runner::{Spawn, Stop};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::args::{CheckArgs, DRIVERS, Driver};
+use crate::args::CheckArgs;
 use crate::commands::judge;
+use crate::driving::{self, Driving};
 use crate::exit::{self, Fault};
 use crate::progress::Progress;
 use crate::recording::Source;
@@ -66,19 +68,15 @@ pub(crate) fn suite(args: &CheckArgs) -> Result<&'static Suite, Fault> {
     })
 }
 
-/// What makes the host act, if one is checked.
-fn driver(args: &CheckArgs, side: Side) -> Result<Option<Driver>, Fault> {
-    match (side, args.driver) {
-        (Side::Guest, None) => Ok(None),
-        (Side::Guest, Some(_)) => {
-            Err(Fault::usage("--driver: it makes a host act, and here a guest is checked"))
-        }
-        (Side::Host, Some(driver)) => Ok(Some(driver)),
-        (Side::Host, None) => {
-            let names = DRIVERS.map(|(name, _)| name).join(", ");
-            Err(Fault::usage(format!("no driver to make the host act: --driver is one of {names}")))
-        }
+/// The user's command; a driver that is a person needs none.
+fn command(args: &CheckArgs, suite: &Suite, driving: Option<&Driving>) -> Result<Vec<OsString>, Fault> {
+    if driving.is_some_and(|driving| driving.driver.is_by_hand()) {
+        return Ok(args.target.command.clone());
     }
+    args.target.command(|| match driving {
+        None => format!("check guest --suite {}", suite.name),
+        Some(driving) => format!("check host --suite {} --driver {}", suite.name, driving.driver.name()),
+    })
 }
 
 /// Checks a program on `side`, and tells nothing of it yet.
@@ -88,26 +86,18 @@ pub(crate) fn checked(
     listening: &watch::Receiver<Stop>,
 ) -> Result<Checked, Fault> {
     let suite = suite(args)?;
-    let driver = driver(args, side)?;
+    let driving = Driving::of(args, side)?;
     let selected = select::selected(suite, side, &args.judging)?;
     select::required(suite, side, &args.judging)?;
-    let command = args.target.command(|| match driver {
-        None => format!("check guest --suite {}", suite.name),
-        Some(driver) => format!("check host --suite {} --driver {}", suite.name, driver.name()),
-    })?;
+    let command = command(args, suite, driving.as_ref())?;
     let manifest = args.manifest.as_deref().map(manifest).transpose()?;
     let provocations = match (&args.provoke, &args.provocations) {
         (Some(path), _) => provoke::read(path, suite)?,
         (None, given) => given.clone().unwrap_or_default(),
     };
     let exercised = exercised(suite, args)?;
-    let seed = match args.seed {
-        Some(seed) => seed,
-        None => drawn()?,
-    };
-    for to in args.judging.report.iter().filter_map(|to| to.path.as_deref()) {
-        output::has_a_place(to)?;
-    }
+    let seed = args.seed.map_or_else(drawn, Ok)?;
+    args.judging.report.iter().filter_map(|to| to.path.as_deref()).try_for_each(output::has_a_place)?;
     let given = scripts::read(&args.script, suite)?;
     let scratch = scratch()?;
     let workspace = scratch.path().join("workspace");
@@ -127,12 +117,14 @@ pub(crate) fn checked(
         given: &given,
         ..Setting::plain(&contract)
     };
+    // What a person did is not asked of them again because another script was not green.
+    let isolate = args.isolate || driving.as_ref().is_some_and(Driving::is_a_person);
     let environment = environment::of(&args.target, (suite.environment)(&setting), scratch.path())?;
     let mut run = Run {
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         suite: suite.name.to_owned(),
         target: Target(side),
-        driver: driver.map(|driver| driver.name().to_owned()).unwrap_or_default(),
+        driver: driving.as_ref().map(|driving| driving.driver.name().to_owned()).unwrap_or_default(),
         contract_sha256: contract.hash(),
         contract: contract::recorded(suite, &contract),
         manifest: manifest.clone(),
@@ -142,21 +134,29 @@ pub(crate) fn checked(
         given: given.iter().map(|script| script.name.clone()).collect(),
         seed,
         workspace: workspace_text.clone(),
-        argv: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        argv: argv(&command, driving.as_ref()),
         options: options(args),
         executable_sha256: None,
         withheld: environment.withheld,
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         redacted: false,
-        isolate: args.isolate,
+        isolate,
         processes: Vec::new(),
     };
-    folder.write(&run)?;
     let probe = probe(side)?;
-    let spawn = spawn(args, driver, probe.as_deref(), &command, environment.variables)?;
-    let scripts = planned(suite, side, &selected, &setting);
-    let watch = watch(args, side, suite.processes(side, &scripts, args.isolate).iter().map(Vec::len).sum());
+    let scripts = driving.as_ref().and_then(|driving| driving.instead(suite));
+    let scripts = scripts.unwrap_or_else(|| planned(suite, side, &selected, &setting));
+    let shim = match driving.as_ref().zip(probe.as_deref()) {
+        Some((driving, probe)) => driving.words(probe, scratch.path(), driving::asks(&scripts, &setting)),
+        None => Vec::new(),
+    };
+    let spawn = spawn(args, driving.as_ref(), shim, &command, environment.variables)?;
+    folder.write(&run)?;
+    // Nobody else writes where a person is asked.
+    let alone = driving.as_ref().is_some_and(Driving::has_the_terminal);
+    let planned = suite.processes(side, &scripts, isolate).iter().map(Vec::len).sum();
+    let watch = watch(args, side, planned).filter(|_| args.trace || !alone);
     let order = Order {
         suite,
         side,
@@ -164,9 +164,9 @@ pub(crate) fn checked(
         setting,
         scripts: &scripts,
         selected: &selected,
-        isolate: args.isolate,
-        jobs: args.target.jobs(),
-        idle: if args.target.jobs.is_some() { 0 } else { IDLE_MOST },
+        isolate,
+        jobs: if alone { NonZeroUsize::MIN } else { args.target.jobs() },
+        idle: if args.target.jobs.is_some() || alone { 0 } else { IDLE_MOST },
         budget: args.target.budget(),
         spawn: &spawn,
         folder: folder.path(),
@@ -224,19 +224,25 @@ fn probe(side: Side) -> Result<Option<PathBuf>, Fault> {
 /// What is started: the command, or a shim of ours before it.
 fn spawn(
     args: &CheckArgs,
-    driver: Option<Driver>,
-    probe: Option<&Path>,
+    driving: Option<&Driving>,
+    shim: Vec<OsString>,
     command: &[OsString],
     env: Vec<(OsString, OsString)>,
 ) -> Result<Spawn, Fault> {
-    let shim = driver.zip(probe).map(|(driver, probe)| driver.words(probe)).unwrap_or_default();
-    let driven: Vec<OsString> = shim.into_iter().chain(command.iter().cloned()).collect();
-    Ok(Spawn {
-        argv: args.target.wrapped(&driven)?,
-        env,
-        cwd: args.target.cwd.clone(),
-        launcher: PathBuf::from("/proc/self/exe"),
-    })
+    let launcher = PathBuf::from("/proc/self/exe");
+    let mut spawn = Spawn { argv: command.to_vec(), env, cwd: args.target.cwd.clone(), launcher };
+    if let Some(driving) = driving {
+        driving.can_start(&spawn)?;
+    }
+    spawn.argv.splice(..0, shim);
+    spawn.argv = args.target.wrapped(&spawn.argv)?;
+    Ok(spawn)
+}
+
+/// What the run calls its target: its command, or its driver where there is none.
+fn argv(command: &[OsString], driving: Option<&Driving>) -> Vec<String> {
+    let by_hand = driving.filter(|_| command.is_empty()).map(|driving| driving.driver.name().to_owned());
+    by_hand.into_iter().chain(command.iter().map(|word| word.to_string_lossy().into_owned())).collect()
 }
 
 /// What is played for these requirements, and what the user gave.

@@ -16,7 +16,7 @@ use sidecert_proto::verdict::{At, Profile, Verdict, Why};
 use sidecert_reports::terminal::Detail;
 use sidecert_reports::{Report, json, junit, markdown, terminal};
 
-use crate::args::{JudgeArgs, Judging, ReportFormat};
+use crate::args::{Driver, JudgeArgs, Judging, ReportFormat};
 use crate::excerpts::Excerpts;
 use crate::exit::{self, Fault};
 use crate::recording::{self, Opened, Recorded, Source};
@@ -149,7 +149,11 @@ impl Reading<'_> {
         guest: Guest,
     ) -> Result<(Judged, BTreeSet<usize>), Fault> {
         let judge = Judge::new(self.suite, self.run.target.0, profile, self.setting, self.selected);
-        let mut judge = if self.source.is_foreign() { judge.foreign() } else { judge };
+        let mut judge = match self.source.is_foreign() {
+            true => judge.foreign(),
+            false if self.run.driver == Driver::None.name() => judge.unasked(),
+            false => judge,
+        };
         let (mut differ, mut faults) = (BTreeSet::new(), Vec::new());
         for (process, recording) in self.source.recordings(self.run).into_iter().enumerate() {
             judge.begin(recording.name);

@@ -4,8 +4,12 @@
 //! exactly one outcome, within its bound.
 
 pub(crate) mod budget;
+pub(crate) mod folder;
+pub(crate) mod manual;
+pub(crate) mod none;
 pub(crate) mod program;
 pub(crate) mod reasonix_cli;
+pub(crate) mod terminal;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write as _};
@@ -17,6 +21,13 @@ use budget::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, REST};
 
 /// The version of the protocol between sidecert and a shim.
 pub(crate) const VERSION: u64 = 1;
+
+/// What sidecert says first, the suite and the folder that is the shim's, if this line is that.
+pub(crate) fn spoken_to(line: &str) -> Option<(String, String)> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let folder = line["folder"].as_str().filter(|_| line["shim"].is_u64())?;
+    Some((line["suite"].as_str().unwrap_or_default().to_owned(), folder.to_owned()))
+}
 
 /// What sidecert asks for.
 #[derive(Clone, Debug)]
@@ -40,6 +51,11 @@ impl Ask {
     /// A member, null where there is none.
     pub(crate) fn member(&self, name: &str) -> &Value {
         self.with.get(name).unwrap_or(&Value::Null)
+    }
+
+    /// The whole line.
+    pub(crate) fn raw(&self) -> String {
+        Value::Object(self.with.clone()).to_string()
     }
 
     /// A text, if there is one.

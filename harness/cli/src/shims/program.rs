@@ -9,6 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use sidecert_runner::Stop;
+use tokio::sync::watch;
 
 use super::budget::{DRAIN_WITHIN, HEARD_MAX, LAST_BYTES_MAX, LINE_BYTES_MAX};
 use super::tail;
@@ -137,6 +139,19 @@ impl Last {
 /// Starts a thread.
 pub(crate) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(name.into()).spawn(run).map(drop)
+}
+
+/// Does this on a thread of its own, once the user wants us to stop.
+pub(crate) fn told_to_stop(
+    mut stop: watch::Receiver<Stop>,
+    then: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    spawn("stop", move || {
+        if runtime.block_on(stop.wait_for(|stop| *stop != Stop::No)).is_ok() {
+            then();
+        }
+    })
 }
 
 /// Gives each line to `take`, without its end, until that says no, or there is none left.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::Judge;
+use super::{Judge, Origin};
 use crate::contract::{Fact, Side};
 use crate::requirement::{Check, Requirement};
 use crate::script::{Need, ScriptDef, Setting};
@@ -16,6 +16,11 @@ impl Judge<'_> {
         }
         if let Some(why) = self.does_not_hold(row) {
             return why;
+        }
+        if self.unhurried && self.suite.timed.contains(&row.id) {
+            return Verdict::Undecided(Why::NotMeasured(
+                "the driver in use does not tell at once when it is over",
+            ));
         }
         match row.check {
             Check::Unobservable(why) => Verdict::Undecided(Why::Unobservable(why)),
@@ -68,7 +73,7 @@ impl Judge<'_> {
 
     /// Why a script that a row needs was not played.
     fn never_played(&self, script: &ScriptDef) -> Why {
-        if self.foreign {
+        if self.origin != Origin::Check {
             return self.cut_short();
         }
         let none = BTreeSet::new();
@@ -99,12 +104,16 @@ impl Judge<'_> {
     }
 
     fn cut_short(&self) -> Why {
-        if self.foreign {
-            return Why::NotProvoked(Cow::Borrowed(
-                "no check made this recording, and nothing in it brings this up",
-            ));
-        }
-        let cause = self.judged.cause.clone();
-        Why::CutShort(cause.unwrap_or_else(|| "the recording does not have its script".to_owned()))
+        let says = match (self.origin, &self.judged.cause) {
+            (Origin::Foreign, _) => "no check made this recording, and nothing in it brings this up",
+            (Origin::Unasked, None) => {
+                "the host was asked for nothing, and what it did does not bring this up"
+            }
+            (Origin::Check | Origin::Unasked, Some(cause)) => return Why::CutShort(cause.clone()),
+            (Origin::Check, None) => {
+                return Why::CutShort("the recording does not have its script".to_owned());
+            }
+        };
+        Why::NotProvoked(Cow::Borrowed(says))
     }
 }

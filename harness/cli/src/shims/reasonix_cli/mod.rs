@@ -34,7 +34,7 @@ use super::budget::{
     STORED_TOLD_BYTES_MAX,
 };
 use super::program::{self, Heard, Last, Program};
-use super::{Ask, Desk, Outcome, VERSION, cut};
+use super::{Ask, Desk, Outcome, VERSION, cut, spoken_to};
 use crate::exit;
 
 /// In which way the CLI is told what to do.
@@ -155,19 +155,14 @@ pub(crate) fn shim(mode: Mode, program: &Path, stop: watch::Receiver<Stop>) -> i
 }
 
 /// Hears sidecert and the signals, each on a thread of its own, and makes sure that we end when they say so.
-fn listen(tell: &SyncSender<Event>, mut stop: watch::Receiver<Stop>) -> io::Result<()> {
+fn listen(tell: &SyncSender<Event>, stop: watch::Receiver<Stop>) -> io::Result<()> {
     let to = tell.clone();
     program::spawn("asks", move || {
         program::lines(io::stdin(), |line| to.send(Event::Line(line)).is_ok());
         end_by_force_later(&to);
     })?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let to = tell.clone();
-    program::spawn("stop", move || {
-        if runtime.block_on(stop.wait_for(|stop| *stop != Stop::No)).is_ok() {
-            end_by_force_later(&to);
-        }
-    })
+    program::told_to_stop(stop, move || end_by_force_later(&to))
 }
 
 /// Says that it is time to end. Whoever does not hear it, because nobody reads what is written for example, ends all
@@ -187,9 +182,8 @@ fn first_line(heard: &Receiver<Event>) -> Option<(String, PathBuf)> {
     loop {
         match heard.recv().ok()? {
             Event::Line(line) => {
-                let line: Value = serde_json::from_str(&line).unwrap_or_default();
-                if let (true, Some(folder)) = (line["shim"].is_u64(), line["folder"].as_str()) {
-                    return Some((line["suite"].as_str().unwrap_or_default().to_owned(), folder.into()));
+                if let Some((suite, folder)) = spoken_to(&line) {
+                    return Some((suite, folder.into()));
                 }
             }
             _ => return None,

@@ -105,6 +105,13 @@ impl Cast<'_> {
     pub(super) fn tick(&mut self, now: Micros) {
         let Some(waiting) = &mut self.waiting else { return };
         let Some(deadline) = waiting.deadline.filter(|deadline| *deadline <= now) else { return };
+        if self.shim.holds_time(&waiting.what) {
+            waiting.deadline = Some(now.saturating_add(waiting.within));
+            if let What::Silence { until } = &mut waiting.what {
+                *until = now + self.budget.quiet_total;
+            }
+            return;
+        }
         let late = now - deadline;
         if late > LATE_TICK && waiting.starved < STARVED_MOST {
             waiting.starved += 1;

@@ -94,6 +94,7 @@ impl<'a> Cast<'a> {
         });
         self.told(id, Told::Launched, &told_of(launched), now);
         if launched.spawned {
+            self.spawning = self.spawning.saturating_sub(1);
             // What its parent was given is its parent's to read.
             self.actions.push_back(Action::Reading { link: id, on: false });
         }
@@ -189,6 +190,7 @@ impl<'a> Cast<'a> {
             other => format!(r#"{{"do":"{}"}}"#, other.name()),
         };
         self.told(id, Told::Did, &json, now);
+        self.spawning += usize::from(matches!(order, Order::Spawn { .. }));
         self.actions.push_back(Action::Tell { link: id, order });
     }
 

@@ -68,6 +68,8 @@ pub struct Cast<'a> {
     hearing: Option<BTreeSet<LinkId>>,
     /// The fences that are not answered.
     fencing: Option<BTreeMap<LinkId, i64>>,
+    /// How many processes guests of ours were told to start that have not come yet.
+    spawning: usize,
     next_id: i64,
     end: Option<End>,
     cut_in: Option<String>,
@@ -143,6 +145,7 @@ impl<'a> Cast<'a> {
             known: 0,
             hearing: None,
             fencing: None,
+            spawning: 0,
             next_id: 1,
             end: None,
             cut_in: None,
@@ -190,7 +193,7 @@ impl<'a> Cast<'a> {
         }
         let script = def.script(&setting);
         self.note(0, now, Kind::Begin { script: Cow::Borrowed(def.name) });
-        (self.current, self.known) = (None, self.links.len());
+        (self.current, self.known, self.spawning) = (None, self.links.len(), 0);
         self.shim.begin();
         self.script = Some(Playing::new(def.name, script));
     }
@@ -388,8 +391,13 @@ impl Machine for Cast<'_> {
             (_, Input::Tick) => self.tick(now),
             (_, Input::Interrupted) => self.interrupted(now),
             (0, input) => self.of_shim(input, now),
-            (link, Input::Launched(launched)) => self.launched(link, launched, now),
-            (link, input) => self.of_guest(link, &input, now),
+            (link, input) => {
+                self.shim.stir();
+                match input {
+                    Input::Launched(launched) => self.launched(link, launched, now),
+                    input => self.of_guest(link, &input, now),
+                }
+            }
         }
         self.recorded += (self.record.text.len() - before) as u64;
         self.fit(now);

@@ -34,6 +34,10 @@ pub(super) struct Shim {
     pub(super) declared: BTreeSet<String>,
     /// Whether a session was begun that was not ended.
     pub(super) in_session: bool,
+    /// Whether what it is asked for takes as long as it takes: a person does it, for example.
+    is_unhurried: bool,
+    /// Whether the host has done something to a guest since the last ask.
+    is_stirred: bool,
     next_ask: u64,
     /// The asks without an outcome, and what they are called.
     open: BTreeMap<u64, String>,
@@ -54,6 +58,8 @@ impl Default for Shim {
             exited: None,
             declared: BTreeSet::new(),
             in_session: false,
+            is_unhurried: false,
+            is_stirred: false,
             next_ask: 1,
             open: BTreeMap::new(),
             over_with: BTreeSet::new(),
@@ -66,6 +72,22 @@ impl Shim {
     /// Whether an ask waits for its outcome.
     pub(super) fn is_busy(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// Whether time passes for nobody while this is waited for: what was asked for is with somebody who takes the time
+    /// that it takes. Where only silence is waited for, that ends once the host has begun to do it.
+    pub(super) fn holds_time(&self, what: &What) -> bool {
+        let is_held = match what {
+            What::Silence { .. } | What::Frame { optional: true, .. } => !self.is_stirred,
+            What::Outcome(_) | What::Launch(..) | What::Frame { .. } | What::Gone(_) | What::Alive(_) => true,
+            What::Greeting | What::Fences | What::Exit | What::End { .. } => false,
+        };
+        self.is_unhurried && self.is_busy() && is_held
+    }
+
+    /// The host has done something to a guest.
+    pub(super) fn stir(&mut self) {
+        self.is_stirred = true;
     }
 
     /// Another script begins: what the labels of the last one meant is over.
@@ -113,6 +135,7 @@ impl Cast<'_> {
         self.shim.next_ask += 1;
         self.shim.over_with.remove(label);
         self.shim.open.insert(number, label.to_owned());
+        self.shim.is_stirred = false;
         let line = format!(r#"{{"ask":{number},{}"#, text.trim_start().trim_start_matches('{'));
         let (label, json) = (Some(Cow::Borrowed(label)), Cow::Borrowed(line.as_str()));
         self.note(0, now, Kind::Told { what: Told::Ask, label, json });
@@ -220,6 +243,7 @@ impl Cast<'_> {
             let says = format!("the shim speaks version {raw} of its protocol, and not {VERSION}");
             return self.cut(says, now);
         }
+        self.shim.is_unhurried = root.get("unhurried").and_then(|it| it.as_bool()).unwrap_or_default();
         for word in root.get("does").into_iter().flat_map(Node::elements) {
             if let Some(word) = word.as_str() {
                 self.shim.declared.insert(format!("does/{word}"));
@@ -245,6 +269,13 @@ impl Cast<'_> {
         self.note(0, now, Kind::Told { what: Told::Outcome, label: as_label, json });
         let cannot = root.get("cannot").and_then(|why| why.as_str());
         self.shim.over_with.insert(label.clone());
+        if self.shim.is_unhurried
+            && let Some(waiting) = &mut self.waiting
+            && waiting.deadline.is_some()
+        {
+            // What was held is on time again from now on.
+            waiting.deadline = Some(now.saturating_add(waiting.within));
+        }
         if let Some(why) = cannot {
             return self.beyond(&why, now);
         }
@@ -260,7 +291,8 @@ impl Cast<'_> {
         let asked = self.script.is_some() && !self.shim.over_with.is_empty();
         let waits = self.waiting.as_ref().is_some_and(|waiting| match &waiting.what {
             What::Frame { .. } => waiting.label.is_none(),
-            What::Launch(..) => true,
+            // One that a guest of ours starts is not the host's to start.
+            What::Launch(..) => self.spawning == 0,
             _ => false,
         });
         if asked && waits && !self.shim.is_busy() {
