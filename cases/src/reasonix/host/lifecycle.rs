@@ -338,20 +338,20 @@ static EARLY: ScriptDef = ScriptDef {
         let read = sights::request("early-read", contract::CONTENT_READ, r#"{"contentRef":"x","offset":0}"#);
         let end = notification(contract::STREAM_END, r#"{"streamId":"x","lastSeq":0}"#);
         let unknown = notification("host/sidecert/none", "{}");
-        let good = answers(&declaration(setting, &[("providers", &a_model(ONE))]));
+        let good = |name: &str| answers(&declaration(setting, &[("providers", &a_model(name))]));
         let (early, behind) = ("it comes before initialized", "something came before it");
-        let one = |name: &'static str, said: Vec<Spoken>| (name, said);
+        let one = |name: &'static str, first: Spoken| (name, [first, (ANSWER, behind, good(name))]);
         let all = [
-            one("early-request", vec![("early-read", early, read), (ANSWER, behind, good.clone())]),
-            one("early-end", vec![("early-end", early, end), (ANSWER, behind, good.clone())]),
-            one("early-unknown", vec![("early-unknown", early, unknown), (ANSWER, behind, good.clone())]),
-            one("garbage", vec![("banner", early, "ready".to_owned()), (ANSWER, behind, good.clone())]),
+            one("early-request", ("early-read", early, read)),
+            one("early-end", ("early-end", early, end)),
+            one("early-unknown", ("early-unknown", early, unknown)),
+            one("garbage", ("banner", early, "ready".to_owned())),
         ];
         let script = all.iter().fold(Script::new("early-guest-frames"), |script, (name, said)| {
             attempt(script, setting, name, &Plugin::new(setting, name), said)
         });
         // What answers nothing is a good declaration, and the answer is none: who takes the first for the answer begins.
-        let unasked = good.replace(r#"{"$capture":"opening"}"#, "990099");
+        let unasked = good("early-answer").replace(r#"{"$capture":"opening"}"#, "990099");
         let unfit = answers(&declaration(setting, &[("protocolVersion", r#""0""#)]));
         let said = [("unasked", "it answers nothing", unasked), (ANSWER, "its version is another", unfit)];
         attempt(script, setting, "early-answer", &Plugin::new(setting, "early-answer"), &said)
@@ -449,8 +449,10 @@ static LISTS: ScriptDef = ScriptDef {
         let can_list = setting.contract.has(since_v2::MANIFEST_EXPECTATION_PROVIDES);
         let listing = if can_list { lists } else { |plugin| plugin };
         let script = Script::new("declarations-beside-lists");
-        let model = r#"[{"ref":"plugin/unlisted-model/sample/other"}]"#;
-        let script = declares(script, setting, "unlisted-model", listing, &[("providers", model)]);
+        // Beside the one that is listed, so that it is not for want of that one that a session does not begin.
+        let other = r#"[{"ref":"plugin/unlisted-model/sample/other"},"#;
+        let models = a_model("unlisted-model").replacen('[', other, 1);
+        let script = declares(script, setting, "unlisted-model", listing, &[("providers", &models)]);
         let action = r#"[{"actionId":"other","label":"Other"}]"#;
         let members = [("uiActions", action), ("providers", &a_model("unlisted-action"))];
         declares(script, setting, "unlisted-action", listing, &members)

@@ -1,7 +1,7 @@
 //! "Lifecycle", as a host must keep it once a guest runs: how its process is started, ended, lost and started again.
 
 use sidecert_proto::contract::Side::Host;
-use sidecert_proto::exchange::{Entry, Exchange, short};
+use sidecert_proto::exchange::{Exchange, short};
 use sidecert_proto::json::{Node, quoted};
 use sidecert_proto::machine::{LinkId, Micros, Order};
 use sidecert_proto::reasonix::contract::{self, Limits, variable};
@@ -176,6 +176,8 @@ const LATE_MILLIS: u64 = 40_000;
 const LEFT_ALONE_MICROS: Micros = 100_000;
 /// An argument that no shell would leave as it is.
 const ARGUMENT: &str = "; echo $HOME `id` *";
+/// The label of a ruling that was held back.
+const RULING: &str = "ruling";
 /// The name that a manifest wants its guest to have.
 const OTHER_NAME: &str = "somebody";
 const INPUT: &str = "input.receive";
@@ -361,16 +363,23 @@ static BUSY_RELOAD: ScriptDef = tour("reload-in-a-turn", |setting| {
         Plugin::new(setting, ONE).capabilities(&["interceptors"]).optional(),
         Plugin::new(setting, "two").intercepts(&[point]),
     ];
+    let held = intercept(point).replace(r#""$capture":"id""#, r#""$capture":"held""#);
     let mut script = begin("reload-in-a-turn", setting, &plugins);
-    let when = Pattern::of(&intercept(point)).unwrap_or(Pattern::Absent);
-    let answer = r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"decision":"continue"}}"#;
-    let reply = Reply::AfterFences(1, Template::new(answer));
-    script.reactions.push(Reaction { when, reply, times: Some(1), guest: Some("two".to_owned()) });
+    let when = Pattern::of(&held).unwrap_or(Pattern::Absent);
+    script.reactions.push(Reaction {
+        when,
+        reply: Reply::Never,
+        times: Some(1),
+        guest: Some("two".to_owned()),
+    });
     // Whoever has not the capability offers no model; a host that asks it all the same is told of one.
     let said = format!(r#"{{"do":"turn","text":"Hello","model":{}}}"#, quoted(&sidecar::model("two")));
-    let script = script.step(guest("two")).step(ask(TURN, &said)).step(awaits(&intercept(point)));
+    let script = script.step(guest("two")).step(ask(TURN, &said)).step(awaits(&held));
     let script = script.step(guest(ONE)).step(Step::Do(Order::Exit(1))).step(Step::Gone);
     let script = script.step(ask("reload", r#"{"do":"reload"}"#)).quiet().step(guest("two")).fence();
+    let answer = r#"{"jsonrpc":"2.0","id":{"$capture":"held"},"result":{"decision":"continue"}}"#;
+    let frame = Outgoing::Template(Template::new(answer));
+    let script = script.step(Step::Send { label: Some(RULING.to_owned()), frame });
     stop(script.step(outcome(TURN)).step(outcome("reload")))
 });
 
@@ -695,11 +704,7 @@ fn asked_again(x: &Exchange<'_>) -> Sight {
 
 fn after_the_turn(x: &Exchange<'_>) -> Sight {
     // The turn runs as long as a ruling is awaited; what a driver tells of its end may come late.
-    let rules = |entry: &&Entry<'_>| {
-        let decision = entry.frame.as_ref().and_then(|said| said.root.pointer("/result/decision"));
-        decision.is_some() && Some(entry.event.link) == first_link(x, "two")
-    };
-    let ruled = x.entries().iter().find(rules).map(|entry| entry.at);
+    let ruled = x.sent(RULING).map(|entry| entry.at);
     let (Some(ruled), Some(_)) = (ruled, asked_at(x, "reload")) else { return never_came(x, TURN) };
     let actual = |what: &str| format!("{what}, while the turn was running");
     if let Some((entry, _)) = x.asked(contract::SHUTDOWN).find(|(entry, _)| entry.at < ruled) {
