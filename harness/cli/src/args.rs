@@ -144,6 +144,10 @@ pub(crate) struct CheckArgs {
     /// COMMAND is the released Reasonix CLI, told by `acp`; reasonix-cli:serve tells it by `serve`.
     #[arg(long, value_name = "DRIVER", value_parser = driver)]
     pub(crate) driver: Option<Driver>,
+    /// Play the same to the reference host as well, and show where a host under test does something else: no fault by
+    /// itself, and no verdict depends on it.
+    #[arg(long)]
+    pub(crate) compare: bool,
     /// Play also what takes as long as a time limit of the protocol.
     #[arg(long)]
     pub(crate) slow: bool,

@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod compare;
 mod config;
 pub mod conformance;
 mod contract;

@@ -360,6 +360,7 @@ fn finished(requirements: Vec<Requirement>) -> Report {
             left: vec![],
             stderr_tail: "guest 0.3.1 ready\n".to_owned(),
         }],
+        compared: None,
         environment: Environment { withheld: vec![] },
     }
 }

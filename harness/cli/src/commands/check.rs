@@ -28,7 +28,7 @@ use crate::exit::{self, Fault};
 use crate::progress::Progress;
 use crate::recording::Source;
 use crate::trace::Trace;
-use crate::{config, contract, environment, output, provoke, scripts, select};
+use crate::{compare, config, contract, environment, output, provoke, scripts, select};
 
 /// Checks a program on `side`, and tells what was found; `listening` hears the user's wish to stop.
 pub(crate) fn run(args: &CheckArgs, side: Side, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
@@ -89,6 +89,9 @@ pub(crate) fn checked(
 ) -> Result<Checked, Fault> {
     let suite = suite(args)?;
     let driver = driver(args, side)?;
+    if args.compare && side == Side::Guest {
+        return Err(Fault::usage("--compare: it compares hosts, and here a guest is checked"));
+    }
     let selected = select::selected(suite, side, &args.judging)?;
     select::required(suite, side, &args.judging)?;
     let command = args.target.command(|| match driver {
@@ -178,8 +181,10 @@ pub(crate) fn checked(
     drop(watch);
     folder.write(&run)?;
     let forced = forced(recorded, listening)?;
-    let report = judge::report(
-        &Source::Run(folder.path().to_owned()),
+    let source = Source::Run(folder.path().to_owned());
+    let is_whole = forced.is_none();
+    let mut report = judge::report(
+        &source,
         &run,
         suite,
         &args.judging,
@@ -187,6 +192,11 @@ pub(crate) fn checked(
         forced,
         &args.target.env,
     )?;
+    if args.compare && is_whole {
+        let facts = compare::Facts { source: &source, run: &run, suite, setting, scripts: &scripts };
+        report.compared = Some(compare::with_reference(&facts)?);
+        report.mask(&environment::secrets(&args.target.env));
+    }
     Ok(Checked { report, folder })
 }
 
