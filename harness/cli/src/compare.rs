@@ -3,8 +3,11 @@
 //! The reference host plays each script in memory. On each link the frames of the two are aligned: first those that are
 //! the same, then, between these, those of the same method and interception point, which are taken apart. What the
 //! specification leaves open may differ, so a difference is no fault, and no verdict depends on it.
+//!
+//! When a host hears of what, and how much of it at once, is nobody's choice. So the reference host plays each script
+//! three times: hearing all as it comes, its guests late, and its driver late. What depends on that is not compared there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sidecert_mocks::MockHost;
 use sidecert_mocks::reasonix::host::Manners;
@@ -12,7 +15,7 @@ use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::course::{Course, Courses, Deed, Strand};
 use sidecert_proto::json::{Kind as Form, Node, Tape};
 use sidecert_proto::log::Guest;
-use sidecert_proto::machine::{Launch, Machine};
+use sidecert_proto::machine::{Action, Exited, Input, Launch, LinkId, Machine, Micros};
 use sidecert_proto::run::Run;
 use sidecert_proto::script::{ScriptDef, Setting};
 use sidecert_proto::sim;
@@ -55,7 +58,10 @@ pub(crate) fn with_reference(facts: &Facts<'_>) -> Result<Compared, Fault> {
             let why = match (&course.cut, &reference) {
                 (Some(cut), _) => format!("the host was not played to its end: {cut}"),
                 (_, None) => "the reference host did not come to its end".to_owned(),
-                (None, Some(reference)) => {
+                (None, Some((reference, late))) => {
+                    let mut wavering = Found::default();
+                    late.iter().for_each(|late| wavering.course(late, reference));
+                    found.wavering = wavering.by_place.into_keys().map(|place| (place.what, place.point)).collect();
                     let before = found.count;
                     found.course(&course, reference);
                     compared += 1;
@@ -71,20 +77,110 @@ pub(crate) fn with_reference(facts: &Facts<'_>) -> Result<Compared, Fault> {
     Ok(Compared { with, scripts: compared, alike, left_out, differences, more })
 }
 
-/// How the reference host goes through a script, if it comes to its end.
-fn rehearsed(suite: &'static Suite, setting: Setting<'_>, script: &'static ScriptDef) -> Option<Course> {
+/// How the reference host goes through a script if it comes to its end: hearing all as it comes, and some of it late.
+fn rehearsed(
+    suite: &'static Suite,
+    setting: Setting<'_>,
+    script: &'static ScriptDef,
+) -> Option<(Course, Vec<Course>)> {
+    let contract: &Contract = setting.contract;
+    let host = || MockHost::new(contract, Manners::default(), None);
+    let at_once = course(suite, setting, script, &mut || Box::new(host()))?;
+    let late = [false, true].into_iter().filter_map(|driver| {
+        let mut late = || -> Box<dyn Machine + '_> {
+            Box::new(Late { host: host(), driver, unheard: Vec::new(), due: None })
+        };
+        course(suite, setting, script, &mut late)
+    });
+    Some((at_once, late.collect()))
+}
+
+/// How one host goes through a script in memory.
+fn course<'c>(
+    suite: &'static Suite,
+    setting: Setting<'_>,
+    script: &'static ScriptDef,
+    host: &mut dyn FnMut() -> Box<dyn Machine + 'c>,
+) -> Option<Course> {
     let probe = Launch { command: "/sidecert".to_owned(), args: vec!["probe".to_owned()], env: Vec::new() };
     let setting = Setting { probe: &probe, folder: "/host", ..setting };
-    let contract: &Contract = setting.contract;
-    let mut host = || -> Box<dyn Machine + '_> { Box::new(MockHost::new(contract, Manners::default(), None)) };
-    let recordings = sim::rehearse(suite, Side::Host, setting, &[script], true, &mut host).ok()?;
-    let mut courses = Courses::new(contract, (suite.contract)());
+    let recordings = sim::rehearse(suite, Side::Host, setting, &[script], true, host).ok()?;
+    let mut courses = Courses::new(setting.contract, (suite.contract)());
     for line in recordings.iter().flat_map(|recording| recording.split(|byte| *byte == b'\n')) {
         if let Ok(Record::Event(event)) = transcript::read(line) {
             courses.event(&event);
         }
     }
     courses.finish().into_iter().find(|course| course.script == script.name && course.cut.is_none())
+}
+
+/// How long a host that hears late waits for more, in microseconds: longer than a byte takes in memory.
+const LATE_BY: Micros = 1_000;
+
+/// A host that hears of its guests, or of its driver, only when nothing more comes, and then of all at once.
+struct Late<'c> {
+    host: MockHost<'c>,
+    /// Whether it is the driver that it hears late.
+    driver: bool,
+    unheard: Vec<(LinkId, Unheard)>,
+    due: Option<Micros>,
+}
+
+enum Unheard {
+    Bytes(Vec<u8>),
+    Stderr(Vec<u8>),
+    Eof,
+    Exited(Exited),
+}
+
+impl Late<'_> {
+    fn hear(&mut self, now: Micros) {
+        self.due = None;
+        for (link, unheard) in std::mem::take(&mut self.unheard) {
+            let input = match &unheard {
+                Unheard::Bytes(bytes) => Input::Bytes(bytes),
+                Unheard::Stderr(bytes) => Input::Stderr(bytes),
+                Unheard::Eof => Input::Eof,
+                Unheard::Exited(exited) => Input::Exited(*exited),
+            };
+            self.host.handle(link, input, now);
+        }
+    }
+}
+
+impl Machine for Late<'_> {
+    fn handle(&mut self, link: LinkId, input: Input<'_>, now: Micros) {
+        let is_late = (link == 0) == self.driver;
+        let unheard = match input {
+            Input::Tick => {
+                if self.due.is_some_and(|due| due <= now) {
+                    self.hear(now);
+                }
+                if self.host.deadline().is_some_and(|due| due <= now) {
+                    self.host.handle(link, Input::Tick, now);
+                }
+                return;
+            }
+            Input::Bytes(bytes) if is_late => Unheard::Bytes(bytes.to_vec()),
+            Input::Stderr(bytes) if is_late => Unheard::Stderr(bytes.to_vec()),
+            Input::Eof if is_late => Unheard::Eof,
+            Input::Exited(exited) if is_late => Unheard::Exited(exited),
+            input => return self.host.handle(link, input, now),
+        };
+        self.due = Some(now + LATE_BY);
+        match (self.unheard.last_mut(), unheard) {
+            (Some((last, Unheard::Bytes(before))), Unheard::Bytes(bytes)) if *last == link => before.extend(bytes),
+            (_, unheard) => self.unheard.push((link, unheard)),
+        }
+    }
+
+    fn poll(&mut self, now: Micros) -> Option<Action> {
+        self.host.poll(now)
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        self.host.deadline().into_iter().chain(self.due).min()
+    }
 }
 
 /// A place in which two hosts may differ: differences in one such place are told once.
@@ -102,6 +198,8 @@ struct Place {
 #[derive(Default)]
 struct Found {
     process: String,
+    /// What depends on when a host hears of things, in the script that is compared.
+    wavering: BTreeSet<(String, Option<String>)>,
     by_place: BTreeMap<Place, (usize, Difference)>,
     /// How many differences there are in all.
     count: u64,
@@ -213,6 +311,9 @@ impl Found {
         target: Option<String>,
         reference: Option<String>,
     ) {
+        if self.wavering.contains(&(deed.what.clone(), deed.point.clone())) {
+            return;
+        }
         self.count += 1;
         let index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let pattern: Vec<&str> =

@@ -7,8 +7,9 @@ use crate::report::{Compared, Difference, Seen};
 
 /// How many differences are shown, unless everything is.
 const DIFFERENCES_MAX: usize = 20;
-/// How many places are shown of each, unless everything is.
-const SEEN_MAX: usize = 3;
+/// How many scripts are shown of each; and when everything is.
+const SCRIPTS_MAX: usize = 3;
+const SCRIPTS_MOST: usize = 20;
 /// How many scripts that could not be compared are shown, unless everything is.
 const LEFT_OUT_MAX: usize = 5;
 
@@ -36,7 +37,7 @@ pub(super) fn compared(page: &mut Page, compared: &Compared, in_full: bool) {
     let shown = shown_of(compared.differences.len(), DIFFERENCES_MAX);
     for difference in &compared.differences[..shown] {
         page.empty_row();
-        self::difference(page, difference, shown_of(difference.seen.len(), SEEN_MAX));
+        self::difference(page, difference, in_full);
     }
     more(page, compared.differences.len() - shown, "differences");
     if compared.more > 0 {
@@ -45,7 +46,7 @@ pub(super) fn compared(page: &mut Page, compared: &Compared, in_full: bool) {
 }
 
 /// One difference, on one line for each of the two hosts.
-pub(super) fn difference(page: &mut Page, difference: &Difference, seen: usize) {
+fn difference(page: &mut Page, difference: &Difference, in_full: bool) {
     let Difference { what, point, place, target, reference, .. } = difference;
     let point = point.as_ref().map(|point| format!(" {point}")).unwrap_or_default();
     let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
@@ -56,18 +57,29 @@ pub(super) fn difference(page: &mut Page, difference: &Difference, seen: usize) 
             None => page.row(&Row::new(label, "nothing").painted(Paint::Dim)),
         }
     }
-    let places: Vec<String> = difference.seen[..seen].iter().map(place_of).collect();
-    let more = match difference.seen.len() - seen {
+    let mut places: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Seen { script, guest, .. } in &difference.seen {
+        let guest = guest.as_deref();
+        match places.iter_mut().find(|(known, _)| known == script) {
+            Some((_, guests)) => guests.extend(guest),
+            None => places.push((script, guest.into_iter().collect())),
+        }
+    }
+    let shown = places.len().min(if in_full { SCRIPTS_MOST } else { SCRIPTS_MAX });
+    let words: Vec<String> = places[..shown].iter().map(|(script, guests)| place_of(script, guests)).collect();
+    let more = match places.len() - shown {
         0 => String::new(),
-        more => format!(", and {more} more"),
+        1 => ", and 1 more script".to_owned(),
+        more => format!(", and {more} more scripts"),
     };
-    page.row(&Row::new("in", &format!("{}{more}", places.join(", "))).hanging(2));
+    page.row(&Row::new("in", &format!("{}{more}", words.join(", "))).hanging(2));
 }
 
-fn place_of(seen: &Seen) -> String {
-    match &seen.guest {
-        Some(guest) => format!("{} (guest {guest})", seen.script),
-        None => seen.script.clone(),
+fn place_of(script: &str, guests: &[&str]) -> String {
+    match guests {
+        [] => script.to_owned(),
+        [guest] => format!("{script} (guest {guest})"),
+        several => format!("{script} ({} guests)", several.len()),
     }
 }
 
