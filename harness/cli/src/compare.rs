@@ -61,7 +61,8 @@ pub(crate) fn with_reference(facts: &Facts<'_>) -> Result<Compared, Fault> {
                 (None, Some((reference, late))) => {
                     let mut wavering = Found::default();
                     late.iter().for_each(|late| wavering.course(late, reference));
-                    found.wavering = wavering.by_place.into_keys().map(|place| (place.what, place.point)).collect();
+                    found.wavering =
+                        wavering.by_place.into_keys().map(|place| (place.what, place.point)).collect();
                     let before = found.count;
                     found.course(&course, reference);
                     compared += 1;
@@ -169,7 +170,9 @@ impl Machine for Late<'_> {
         };
         self.due = Some(now + LATE_BY);
         match (self.unheard.last_mut(), unheard) {
-            (Some((last, Unheard::Bytes(before))), Unheard::Bytes(bytes)) if *last == link => before.extend(bytes),
+            (Some((last, Unheard::Bytes(before))), Unheard::Bytes(bytes)) if *last == link => {
+                before.extend(bytes)
+            }
             (_, unheard) => self.unheard.push((link, unheard)),
         }
     }
@@ -238,15 +241,15 @@ impl Found {
     /// A guest that only one of the two has launched, or has launched this often.
     fn launch(&mut self, at: &At<'_>, strand: &Strand, by_target: bool) {
         let frames = Some(format!("with {} frames", strand.deeds.len() + strand.beyond));
-        let deed =
-            Deed { what: "launch of a guest".to_owned(), point: None, json: String::new(), event: 0 };
+        let deed = Deed { what: "launch of a guest".to_owned(), point: None, json: String::new(), event: 0 };
         let (target, reference) = if by_target { (frames, None) } else { (None, frames) };
         self.differs(at, &deed, "", target, reference);
     }
 
     fn strand(&mut self, at: &At<'_>, target: &Strand, reference: &Strand) {
         let whole = |strand: &Strand| {
-            let keys = strand.deeds.iter().map(|deed| (deed.what.clone(), deed.point.clone(), deed.json.clone()));
+            let keys =
+                strand.deeds.iter().map(|deed| (deed.what.clone(), deed.point.clone(), deed.json.clone()));
             keys.collect::<Vec<_>>()
         };
         for op in capture_diff_slices(Algorithm::Myers, &whole(target), &whole(reference)) {
@@ -366,7 +369,12 @@ impl Found {
 type Part<'n> = (String, Option<Node<'n>>, Option<Node<'n>>);
 
 /// The places in which two documents differ, as deep as they can be told apart.
-fn compare<'n>(one: Option<Node<'n>>, other: Option<Node<'n>>, place: &mut String, parts: &mut Vec<Part<'n>>) {
+fn compare<'n>(
+    one: Option<Node<'n>>,
+    other: Option<Node<'n>>,
+    place: &mut String,
+    parts: &mut Vec<Part<'n>>,
+) {
     let (Some(left), Some(right)) = (one, other) else { return parts.push((place.clone(), one, other)) };
     if left.equals(right) {
         return;

@@ -147,17 +147,29 @@ impl Hosting {
         let mut host = self.running(suite, contract)?;
         let workspace = host.folder.path().join("workspace");
         std::fs::create_dir(&workspace).map_err(NotHosted::ours)?;
-        let started = host.ask("start", json!({ "workspace": workspace.to_string_lossy(), "plugins": [plugin] }))?;
+        let started =
+            host.ask("start", json!({ "workspace": workspace.to_string_lossy(), "plugins": [plugin] }))?;
         if started.is_done() { Ok(host) } else { Err(NotHosted::NotStarted(started, host.frames().to_vec())) }
     }
 
     /// What the host is asked to install.
     fn plugin(&self, contract: &Contract) -> Result<Value, NotHosted> {
         let wrong = |says: String| NotHosted::Wrong(says);
-        let words: Vec<String> = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let [program, args @ ..] = words.as_slice() else { return Err(wrong("there is no command".to_owned())) };
+        let words: Vec<String> =
+            self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let [program, args @ ..] = words.as_slice() else {
+            return Err(wrong("there is no command".to_owned()));
+        };
+        // The host takes absolute paths only, as a manifest must have them.
+        let program = match program.contains('/') {
+            true => Some(absolute(program.into())),
+            false => on_path(program),
+        };
+        let program = program.ok_or_else(|| wrong(format!("there is no program {:?} on PATH", words[0])))?;
+        let program = program.to_string_lossy();
         let mut manifest = if let Some(path) = &self.manifest {
-            let text = output::read_file(path).map_err(|error| wrong(format!("{}: {error}", path.display())))?;
+            let text =
+                output::read_file(path).map_err(|error| wrong(format!("{}: {error}", path.display())))?;
             serde_json::from_slice(&text).map_err(|error| wrong(format!("{}: {error}", path.display())))?
         } else {
             let probe = Launch::default();
@@ -191,8 +203,8 @@ impl Hosting {
         let driving = thread::spawn(move || {
             let host = MockHost::new(&contract, manners, None);
             let mut witness = Witness::new(host, (suite.line_bytes_max)(&contract), tell);
-            let links = Links::pipes(theirs.into(), nowhere.into()).launcher(launcher);
-            let ended = drive_here(&mut witness, links, listening, &mut |_| Ok(()));
+            let links = Links::pipes(theirs.into(), nowhere.into()).map_err(|error| error.to_string())?;
+            let ended = drive_here(&mut witness, links.launcher(launcher), listening, &mut |_| Ok(()));
             drop(kept);
             ended.map(drop).map_err(|fault| fault.to_string())
         });
@@ -223,13 +235,20 @@ fn found_launcher() -> Result<PathBuf, NotHosted> {
     if let Some(named) = std::env::var_os(PROGRAM).filter(|named| !named.is_empty()) {
         return Ok(absolute(named.into()));
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&folders).map(|folder| folder.join("sidecert")).find(|path| path.is_file());
-    found.map(absolute).ok_or_else(|| {
+    on_path("sidecert").ok_or_else(|| {
         let says = "nothing can start the sidecar: the program sidecert is neither on PATH nor named by the variable \
                     SIDECERT or by `launcher`, and `main` does not end with `sidecert::hosted::tests`";
         NotHosted::Wrong(says.to_owned())
     })
+}
+
+/// The file that the name of a program stands for.
+fn on_path(program: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+        .map(absolute)
 }
 
 fn absolute(path: PathBuf) -> PathBuf {
@@ -261,7 +280,12 @@ impl Host {
     }
 
     /// The user invokes an action of the sidecar, which is called `plugin`.
-    pub fn action(&mut self, plugin: &str, action: &str, args: &[(&str, &str)]) -> Result<Outcome, NotHosted> {
+    pub fn action(
+        &mut self,
+        plugin: &str,
+        action: &str,
+        args: &[(&str, &str)],
+    ) -> Result<Outcome, NotHosted> {
         let args: Value = args.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         self.ask("action", json!({ "plugin": plugin, "action": action, "args": args }))
     }

@@ -51,8 +51,10 @@ impl Links {
     }
 
     /// Link 0 is somebody at the other ends of two pipes: `input` is read, `output` written.
-    pub fn pipes(input: OwnedFd, output: OwnedFd) -> Self {
-        Self::of(vec![Ends { input, output, process: None }])
+    pub fn pipes(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
+        os::set_nonblocking(&input)?;
+        os::set_nonblocking(&output)?;
+        Ok(Self::of(vec![Ends { input, output, process: None }]))
     }
 
     /// What starts the processes that the machine asks for, as in [`Spawn`](crate::Spawn); our own executable by default.

@@ -66,7 +66,8 @@ fn difference(page: &mut Page, difference: &Difference, in_full: bool) {
         }
     }
     let shown = places.len().min(if in_full { SCRIPTS_MOST } else { SCRIPTS_MAX });
-    let words: Vec<String> = places[..shown].iter().map(|(script, guests)| place_of(script, guests)).collect();
+    let words: Vec<String> =
+        places[..shown].iter().map(|(script, guests)| place_of(script, guests)).collect();
     let more = match places.len() - shown {
         0 => String::new(),
         1 => ", and 1 more script".to_owned(),

@@ -183,15 +183,7 @@ pub(crate) fn checked(
     let forced = forced(recorded, listening)?;
     let source = Source::Run(folder.path().to_owned());
     let is_whole = forced.is_none();
-    let mut report = judge::report(
-        &source,
-        &run,
-        suite,
-        &args.judging,
-        &selected,
-        forced,
-        &args.target.env,
-    )?;
+    let mut report = judge::report(&source, &run, suite, &args.judging, &selected, forced, &args.target.env)?;
     if args.compare && is_whole {
         let facts = compare::Facts { source: &source, run: &run, suite, setting, scripts: &scripts };
         report.compared = Some(compare::with_reference(&facts)?);

@@ -259,7 +259,9 @@ fn needed(need: Need, stage: &Stage<'_>) -> String {
         Need::Exercise(SLOW) => "--slow: it takes as long as a time limit of the protocol".to_owned(),
         Need::Exercise(group) => format!("--exercise {group}: it may have effects outside of the run"),
         Need::Declared(capability) if stage.side == Side::Host => match capability.split_once('/') {
-            Some(("tool", name)) => format!("a host with a tool {name:?}, which its driver names in its first line"),
+            Some(("tool", name)) => {
+                format!("a host with a tool {name:?}, which its driver names in its first line")
+            }
             _ => format!("a driver whose first line says {capability:?}"),
         },
         Need::Declared(capability) => format!("a guest that declares {capability}"),
@@ -283,10 +285,16 @@ fn example_of(need: Need, suite: &Suite) -> Option<String> {
 fn example(sheet: &mut Sheet, row: &'static Requirement, stage: &Stage<'_>) -> Result<(), Fault> {
     let recordings = stage.play(&stage.suite.scripts([row]), None)?;
     let script = row.script().map(|script| script.name).unwrap_or_default();
-    let frames =
-        recordings.iter().map(|recording| slice(recording, stage.side, script)).find(|frames| !frames.is_empty());
+    let frames = recordings
+        .iter()
+        .map(|recording| slice(recording, stage.side, script))
+        .find(|frames| !frames.is_empty());
     let (who, guest) = (stage.who(), stage.side == Side::Guest);
-    let conforms = if guest { "how the mock that conforms goes through it" } else { "how the reference host goes through it" };
+    let conforms = if guest {
+        "how the mock that conforms goes through it"
+    } else {
+        "how the reference host goes through it"
+    };
     sheet.heading("EXAMPLE", conforms);
     let Some(frames) = frames else {
         sheet.row("", &format!("{who} does not come to it"));
@@ -382,7 +390,8 @@ impl<'c> Stage<'c> {
             provocations.insert(provocation.name.to_owned(), example.to_string());
         }
         let exercised = BTreeSet::from(["all", SLOW].map(str::to_owned));
-        let probe = Launch { command: "/sidecert".to_owned(), args: vec!["probe".to_owned()], env: Vec::new() };
+        let probe =
+            Launch { command: "/sidecert".to_owned(), args: vec!["probe".to_owned()], env: Vec::new() };
         Ok(Self { suite, side, contract, file, provocations, exercised, probe })
     }
 
