@@ -27,11 +27,20 @@ fn of(side: &str, suite: &str) -> Vec<Value> {
 fn complete(side: &str, suite: &str, but: &[Value]) {
     let flaws = list("flaws", suite);
     let by = if side == "host" { "the reference host" } else { "the mock" };
-    for row in of(side, suite) {
-        let id = row["id"].as_str().unwrap();
-        if but.iter().any(|known| known["id"] == id) {
-            continue;
+    let rows: Vec<Value> =
+        of(side, suite).into_iter().filter(|row| !but.iter().any(|known| known["id"] == row["id"])).collect();
+    // Each page is a process that plays some scripts: as many at once as there are processors.
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for rows in rows.chunks(rows.len().div_ceil(at_once).max(1)) {
+            scope.spawn(|| pages(side, suite, rows, &flaws, by));
         }
+    });
+}
+
+fn pages(side: &str, suite: &str, rows: &[Value], flaws: &[Value], by: &str) {
+    for row in rows {
+        let id = row["id"].as_str().unwrap();
         let text = explained(&[id, "--suite", suite]);
         let said = words(&text);
         assert!(text.starts_with(id) && said.contains(row["text"].as_str().unwrap()), "{id}: {text}");
