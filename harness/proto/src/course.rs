@@ -161,11 +161,11 @@ impl<'c> Courses<'c> {
                 match asked {
                     Some((_, true)) => {}
                     Some((method, _)) => {
-                        let json = self.json(root, self.method(&method), true);
+                        let json = Self::json(root, self.method(&method), true);
                         self.deed(link, format!("answer to {method}"), None, json, number);
                     }
                     None => {
-                        let json = self.json(root, None, false);
+                        let json = Self::json(root, None, false);
                         self.other(link, "an answer to nothing", &json, number);
                     }
                 }
@@ -173,11 +173,11 @@ impl<'c> Courses<'c> {
             Some(Envelope::Request { method, .. } | Envelope::Notification { method, .. }) => {
                 let point = root.get("params").and_then(|params| params.get("event"));
                 let point = point.and_then(Node::as_str).map(|point| point.into_owned());
-                let json = self.json(root, self.method(&method), true);
+                let json = Self::json(root, self.method(&method), true);
                 self.deed(link, method.into_owned(), point, json, number);
             }
             None => {
-                let json = self.json(root, None, false);
+                let json = Self::json(root, None, false);
                 self.other(link, "what is no frame", &json, number);
             }
         }
@@ -188,7 +188,7 @@ impl<'c> Courses<'c> {
     }
 
     /// A frame without what does not count; `own` leaves its id out as well.
-    fn json(&self, root: Node<'_>, method: Option<&Method>, own: bool) -> String {
+    fn json(root: Node<'_>, method: Option<&Method>, own: bool) -> String {
         let mut made_up = Vec::new();
         find_made_up(root, &mut made_up);
         // What an error asks people to do is in words of the host's, too.
