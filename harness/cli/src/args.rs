@@ -109,6 +109,7 @@ pub(crate) struct ShimArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct CheckArgs {
     /// What to check against; `sidecert list suites` names all. Needed unless the file for --config says it.
     #[arg(long, value_parser = suite)]

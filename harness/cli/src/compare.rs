@@ -21,7 +21,7 @@ use sidecert_proto::script::{ScriptDef, Setting};
 use sidecert_proto::sim;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{self, Record};
-use sidecert_reports::{Compared, Difference, LeftOut, Location, Seen};
+use sidecert_reports::{Compared, Difference, LeftOut, Location, Report, Seen};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::exit::Fault;
@@ -43,15 +43,22 @@ pub(crate) struct Facts<'a> {
     pub(crate) scripts: &'a [&'static ScriptDef],
 }
 
+/// Adds to a report where the host parts from the reference host, without `secrets`.
+pub(crate) fn tell(report: &mut Report, facts: &Facts<'_>, secrets: &[String]) -> Result<(), Fault> {
+    report.compared = Some(with_reference(facts)?);
+    report.mask(secrets);
+    Ok(())
+}
+
 /// Plays to the reference host what the host under test was played, and says where the two part.
-pub(crate) fn with_reference(facts: &Facts<'_>) -> Result<Compared, Fault> {
+fn with_reference(facts: &Facts<'_>) -> Result<Compared, Fault> {
     let Facts { source, run, suite, setting, scripts } = facts;
     let mut found = Found::default();
     let (mut compared, mut alike, mut left_out) = (0, 0, Vec::new());
     for recording in source.recordings(run) {
         let mut courses = Courses::new(setting.contract, (suite.contract)());
         recording.events(suite, setting.contract, Guest::Late, &mut |event| courses.event(event))?;
-        found.process = recording.name.to_owned();
+        recording.name.clone_into(&mut found.process);
         for course in courses.finish() {
             let Some(script) = scripts.iter().find(|script| script.name == course.script) else { continue };
             let reference = rehearsed(suite, *setting, script);
@@ -60,7 +67,9 @@ pub(crate) fn with_reference(facts: &Facts<'_>) -> Result<Compared, Fault> {
                 (_, None) => "the reference host did not come to its end".to_owned(),
                 (None, Some((reference, late))) => {
                     let mut wavering = Found::default();
-                    late.iter().for_each(|late| wavering.course(late, reference));
+                    for late in late {
+                        wavering.course(late, reference);
+                    }
                     found.wavering =
                         wavering.by_place.into_keys().map(|place| (place.what, place.point)).collect();
                     let before = found.count;
@@ -171,7 +180,7 @@ impl Machine for Late<'_> {
         self.due = Some(now + LATE_BY);
         match (self.unheard.last_mut(), unheard) {
             (Some((last, Unheard::Bytes(before))), Unheard::Bytes(bytes)) if *last == link => {
-                before.extend(bytes)
+                before.extend(bytes);
             }
             (_, unheard) => self.unheard.push((link, unheard)),
         }

@@ -161,10 +161,7 @@ impl Hosting {
             return Err(wrong("there is no command".to_owned()));
         };
         // The host takes absolute paths only, as a manifest must have them.
-        let program = match program.contains('/') {
-            true => Some(absolute(program.into())),
-            false => on_path(program),
-        };
+        let program = if program.contains('/') { Some(absolute(program.into())) } else { on_path(program) };
         let program = program.ok_or_else(|| wrong(format!("there is no program {:?} on PATH", words[0])))?;
         let program = program.to_string_lossy();
         let mut manifest = if let Some(path) = &self.manifest {

@@ -69,6 +69,9 @@ pub(crate) fn suite(args: &CheckArgs) -> Result<&'static Suite, Fault> {
 /// What makes the host act, if one is checked.
 fn driver(args: &CheckArgs, side: Side) -> Result<Option<Driver>, Fault> {
     match (side, args.driver) {
+        (Side::Guest, None) if args.compare => {
+            Err(Fault::usage("--compare: it compares hosts, and here a guest is checked"))
+        }
         (Side::Guest, None) => Ok(None),
         (Side::Guest, Some(_)) => {
             Err(Fault::usage("--driver: it makes a host act, and here a guest is checked"))
@@ -89,9 +92,6 @@ pub(crate) fn checked(
 ) -> Result<Checked, Fault> {
     let suite = suite(args)?;
     let driver = driver(args, side)?;
-    if args.compare && side == Side::Guest {
-        return Err(Fault::usage("--compare: it compares hosts, and here a guest is checked"));
-    }
     let selected = select::selected(suite, side, &args.judging)?;
     select::required(suite, side, &args.judging)?;
     let command = args.target.command(|| match driver {
@@ -182,12 +182,11 @@ pub(crate) fn checked(
     folder.write(&run)?;
     let forced = forced(recorded, listening)?;
     let source = Source::Run(folder.path().to_owned());
-    let is_whole = forced.is_none();
+    let compares = args.compare && forced.is_none();
     let mut report = judge::report(&source, &run, suite, &args.judging, &selected, forced, &args.target.env)?;
-    if args.compare && is_whole {
+    if compares {
         let facts = compare::Facts { source: &source, run: &run, suite, setting, scripts: &scripts };
-        report.compared = Some(compare::with_reference(&facts)?);
-        report.mask(&environment::secrets(&args.target.env));
+        compare::tell(&mut report, &facts, &environment::secrets(&args.target.env))?;
     }
     Ok(Checked { report, folder })
 }
