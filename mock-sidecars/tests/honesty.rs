@@ -150,7 +150,9 @@ fn run_judged_by<const N: usize>(
         })
         .unwrap();
     if std::env::var("SIDECERT_SHOW").is_ok_and(|flaw| how.flaw.map_or("none", |it| it.name) == flaw) {
-        recordings.iter().for_each(|recording| eprintln!("{}", String::from_utf8_lossy(recording)));
+        for recording in &recordings {
+            eprintln!("{}", String::from_utf8_lossy(recording));
+        }
     }
     let judged = profiles.map(|profile| {
         let mut judge = Judge::new(suite, how.side, profile, setting, &selected);

@@ -16,7 +16,7 @@ mod texts;
 
 pub use mask::Masked;
 pub use report::{
-    Basis, Cause, Cite, CiteKind, Contract, Counts, Environment, Fault, Format, Frame, Level, Location,
-    Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Target, Tool, Verdict, Wait,
-    WaitFor, Why,
+    Basis, Cause, Cite, CiteKind, Compared, Contract, Counts, Difference, Environment, Fault, Format, Frame,
+    LeftOut, Level, Location, Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Seen,
+    Target, Tool, Verdict, Wait, WaitFor, Why,
 };

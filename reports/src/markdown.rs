@@ -26,6 +26,7 @@ pub fn render(report: &Report) -> String {
     causes(&mut page, report);
     warnings(&mut page, report);
     open(&mut page, report);
+    compared(&mut page, report);
     sections(&mut page, report);
     page.text
 }
@@ -80,6 +81,15 @@ fn open(page: &mut Page, report: &Report) {
     page.table(["why", "option", "requirements"]);
     for ((why, option), count) in groups {
         page.cells([why.words(), &option.map(code).unwrap_or_default(), &count.to_string()]);
+    }
+}
+
+/// Where a host and the reference host part, folded away: no verdict depends on it.
+fn compared(page: &mut Page, report: &Report) {
+    if let Some(compared) = &report.compared {
+        page.paragraph("### Compared");
+        let title = format!("with {}", compared.with);
+        page.details([(title.as_str(), terminal::compared_text(compared))].into_iter());
     }
 }
 

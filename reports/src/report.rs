@@ -54,8 +54,76 @@ pub struct Report {
     pub longest_wait_micros: u64,
     /// The processes of the target, in the order in which they were started.
     pub processes: Vec<Process>,
+    /// Where a host under test did something else than the reference host, if the two were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
     /// What the target's environment lacked.
     pub environment: Environment,
+}
+
+/// A comparison of a host with the reference host. What the specification leaves open is a difference, and no fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compared {
+    /// What the target was compared with.
+    pub with: String,
+    /// How many scripts were compared.
+    pub scripts: u32,
+    /// In how many of them nothing differs.
+    pub alike: u32,
+    /// Scripts that could not be compared.
+    pub left_out: Vec<LeftOut>,
+    /// What differs, each thing once: what differs in most scripts first.
+    pub differences: Vec<Difference>,
+    /// How many differences there are beyond those that are listed.
+    pub more: u32,
+}
+
+/// A script that could not be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// Which.
+    pub script: String,
+    /// Why.
+    pub why: String,
+}
+
+/// One thing in which two hosts differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// The method of the frame, or in words what was done.
+    pub what: String,
+    /// Its interception point, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<String>,
+    /// Where in it, as a JSON pointer; empty where it is the whole.
+    pub place: String,
+    /// What the target has there, in the first script; absent where only the reference host has something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// What the reference host has there; absent where only the target has something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// How often this was seen.
+    pub times: u64,
+    /// Where: each script and guest once.
+    pub seen: Vec<Seen>,
+}
+
+/// Where a difference was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    /// In which script.
+    pub script: String,
+    /// On the link of which guest, and which launch of it that was; absent for what the user sees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
+    /// The event of the target's recording, where it is in there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Location>,
 }
 
 /// The one value of `format`. It is a type of its own so that no report can carry another.

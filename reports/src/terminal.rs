@@ -4,12 +4,13 @@
 //! and above that one block for each thing that somebody has to look at. What is green is only listed when asked for.
 
 mod blocks;
+mod compared;
 mod page;
 mod paint;
 mod sheet;
 mod wrap;
 
-use crate::report::{Cause, Level, Process, Profile, Report, Requirement, Verdict, WaitFor, Why};
+use crate::report::{Cause, Compared, Level, Process, Profile, Report, Requirement, Verdict, WaitFor, Why};
 use crate::safe;
 use blocks::milliseconds;
 pub use sheet::Sheet;
@@ -72,6 +73,9 @@ pub fn render(report: &Report, style: Style) -> String {
         passes(&mut page, report);
         waits(&mut page, report);
     }
+    if let Some(compared) = &report.compared {
+        compared::compared(&mut page, compared, verbose);
+    }
     processes(&mut page, report, verbose);
     ours(&mut page, report);
     outcome(&mut page, report, verbose);
@@ -82,6 +86,13 @@ pub fn render(report: &Report, style: Style) -> String {
 pub fn requirement_text(word: &str, requirement: &Requirement) -> String {
     let mut page = Page::new(PLAIN);
     blocks::broken(&mut page, word, Paint::Plain, requirement, None);
+    page.finish()
+}
+
+/// A comparison, as [`render`] shows it: for what is no terminal, without colours.
+pub fn compared_text(compared: &Compared) -> String {
+    let mut page = Page::new(PLAIN);
+    compared::compared(&mut page, compared, false);
     page.finish()
 }
 

@@ -5,8 +5,8 @@
 //! that other files refer to (the tool, the suite, the edition, the ids of requirements).
 
 use crate::report::{
-    Cause, Cite, Contract, Environment, Frame, Location, Outcome, OwnFrame, Process, Report, Requirement,
-    Target, Wait,
+    Cause, Cite, Compared, Contract, Difference, Environment, Frame, LeftOut, Location, Outcome, OwnFrame,
+    Process, Report, Requirement, Seen, Target, Wait,
 };
 
 /// Calls `visit` with every such string of `report`, in the order of the document.
@@ -56,7 +56,8 @@ macro_rules! texts {
 
 texts! {
     Report {
-        contract, target, seed, started, platform, outcome, requirements, causes, ours, waits, processes, environment;
+        contract, target, seed, started, platform, outcome, requirements, causes, ours, waits, processes, compared,
+        environment;
         format, version, tool, suite, edition, role, profile, strict, counts, longest_wait_micros
     }
     Contract { id; sha256, built_in }
@@ -73,5 +74,9 @@ texts! {
     OwnFrame { process, says; event }
     Wait { process, script, label; awaited, micros, within_micros }
     Process { name, scripts, ended, exit, left, stderr_tail; }
+    Compared { with, left_out, differences; scripts, alike, more }
+    LeftOut { script, why; }
+    Difference { what, point, place, target, reference, seen; times }
+    Seen { script, guest, at; }
     Environment { withheld; }
 }

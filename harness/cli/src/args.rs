@@ -149,6 +149,7 @@ pub(crate) struct ReasonixCliArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct CheckArgs {
     /// What to check against; `sidecert list suites` names all. Needed unless the file for --config says it.
     #[arg(long, value_parser = suite)]
@@ -186,6 +187,10 @@ pub(crate) struct CheckArgs {
     /// lets it run with the plugins in {plugins}, and what happens is judged; without COMMAND you do it.
     #[arg(long, value_name = "DRIVER", value_parser = driver)]
     pub(crate) driver: Option<Driver>,
+    /// Play the same to the reference host as well, and show where a host under test does something else: no fault by
+    /// itself, and no verdict depends on it.
+    #[arg(long)]
+    pub(crate) compare: bool,
     /// Play also what takes as long as a time limit of the protocol.
     #[arg(long)]
     pub(crate) slow: bool,

@@ -25,6 +25,9 @@ impl Driving {
     /// What makes the host act, if one is checked.
     pub(crate) fn of(args: &CheckArgs, side: Side) -> Result<Option<Self>, Fault> {
         let driver = match (side, args.driver) {
+            (Side::Guest, None) if args.compare => {
+                return Err(Fault::usage("--compare: it compares hosts, and here a guest is checked"));
+            }
             (Side::Guest, None) => return Ok(None),
             (Side::Guest, Some(_)) => {
                 return Err(Fault::usage("--driver: it makes a host act, and here a guest is checked"));
@@ -37,6 +40,11 @@ impl Driving {
                 )));
             }
         };
+        if driver == Driver::None && args.compare {
+            return Err(Fault::usage(
+                "--compare: the driver none asks for nothing that the reference host could do as well",
+            ));
+        }
         if driver == Driver::None && !args.script.is_empty() {
             return Err(Fault::usage(
                 "--script: the driver none asks the host for nothing, and plays no script",

@@ -1,11 +1,13 @@
 //! `sidecert`: where the suites, the mocks, the runner and the reports meet.
 //!
-//! Two ways in: [`main`] is the program, and [`conformance`] makes a suite the tests of somebody's project.
+//! Three ways in: [`main`] is the program, [`conformance`] makes a suite the tests of somebody's project, and [`host`]
+//! runs a sidecar under the reference host in a test.
 //!
 //! A command returns an exit code, or a fault: one line on standard error and its code. Only this crate prints.
 
 mod args;
 mod commands;
+mod compare;
 mod config;
 pub mod conformance;
 mod contract;
@@ -13,6 +15,7 @@ mod driving;
 mod environment;
 mod excerpts;
 mod exit;
+pub mod hosted;
 mod output;
 mod progress;
 mod provoke;
@@ -39,6 +42,7 @@ use tokio::sync::watch;
 use crate::args::{CheckArgs, CheckTarget, Cli, Command, InitSide, MockSide, ScriptCommand};
 use crate::config::Settled;
 use crate::exit::Fault;
+pub use crate::hosted::host;
 
 /// Is the program `sidecert`, with the words of the command line; ends with what it returns.
 pub fn main() -> ExitCode {

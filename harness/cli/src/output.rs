@@ -13,6 +13,9 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// The width of a report where no terminal says another.
 const WIDTH: usize = 100;
 
+/// How much of what stands before a place is shown with it, in bytes.
+const BEFORE_BYTES: usize = 40;
+
 /// One line on standard error.
 pub(crate) fn complain(line: &str) {
     // If this cannot be written there is nobody left to tell.
@@ -107,4 +110,18 @@ fn tolerate_closed_pipe(written: io::Result<()>) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
+}
+
+/// A line, cut to about so many bytes where it is longer: its beginning, and what stands around the byte `at`.
+pub(crate) fn cut_around(line: &str, bytes_max: usize, at: usize) -> String {
+    if line.len() <= bytes_max {
+        return line.to_owned();
+    }
+    let floor = |at: usize| line.floor_char_boundary(at.min(line.len()));
+    let (head, from) = (floor(BEFORE_BYTES), floor(at.saturating_sub(BEFORE_BYTES)));
+    let (head, from) = if from <= head { ("", 0) } else { (&line[..head], from) };
+    let to = floor(from + bytes_max - head.len());
+    let gap = if head.is_empty() { "" } else { "…" };
+    let more = if to < line.len() { format!("… ({} bytes)", line.len()) } else { String::new() };
+    format!("{head}{gap}{}{more}", &line[from..to])
 }

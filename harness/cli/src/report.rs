@@ -108,6 +108,7 @@ pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
             .enumerate()
             .map(|(number, end)| process(end, facts.excerpts.was_killed(number)))
             .collect(),
+        compared: None,
         environment: reports::Environment { withheld: run.withheld.clone() },
     }
 }

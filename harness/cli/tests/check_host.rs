@@ -1,10 +1,13 @@
 //! `check host`: hosts behind a shim, as real processes that launch real guests.
 
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
 mod support;
 
 use std::collections::BTreeSet;
 use std::process::Output;
 
+use serde_json::Value;
 use support::{mock_host, python_host, reasonix_cli, sidecert, stderr, stdout};
 
 const SUITES: [&str; 2] = ["reasonix-v1", "reasonix-v2"];
@@ -37,7 +40,9 @@ fn is_green(output: &Output) {
 #[test]
 fn a_conforming_host_is_green() {
     for suite in SUITES {
-        is_green(&shim(suite, &[], &mock_host(suite, &[])));
+        let output = shim(suite, &["--compare"], &mock_host(suite, &[]));
+        is_green(&output);
+        assert!(stdout(&output).contains(" compared: nothing differs in any script"), "{}", stdout(&output));
     }
     is_green(&shim(SUITES[1], &["--isolate"], &mock_host(SUITES[1], &[])));
 }
@@ -72,6 +77,58 @@ fn a_flaw_fails_what_it_names_also_as_a_process() {
         assert_eq!(failed(&output), expected, "{flaw}: {}", stdout(&output));
         assert!(stdout(&output).contains("check host --suite reasonix-v2 --driver shim"), "{flaw}");
     }
+}
+
+/// What differs from the reference host: the method or what it is, the point, and the scripts in which it does.
+fn compared(output: &Output) -> Vec<(String, String, Vec<String>)> {
+    let report: Value = serde_json::from_str(&stdout(output)).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let differences = report["compared"]["differences"].as_array().unwrap().iter();
+    differences
+        .map(|it| {
+            let seen = it["seen"].as_array().unwrap().iter();
+            (text(&it["what"]), text(&it["point"]), seen.map(|seen| text(&seen["script"])).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn a_comparison_shows_the_place_of_a_flaw() {
+    let flaws = [
+        (
+            "host-asks-on-behind-a-block",
+            "host-interception/block-ends-chain",
+            "extension/intercept",
+            "input.receive",
+        ),
+        ("host-answers-twice", "host-envelope/answered-once", "an answer to nothing", ""),
+        ("host-has-a-smaller-limit", "host-transport/largest-frame-read", "answer to host/content/read", ""),
+    ];
+    for (flaw, row, what, point) in flaws {
+        let only = format!("reasonix/{row}");
+        let mock = mock_host("reasonix-v2", &["--flaw", flaw]);
+        let output = shim("reasonix-v2", &["--only", &only, "--compare", "--report", "json=-"], &mock);
+        let found = compared(&output);
+        let scripts = found.iter().find(|it| it.0 == what && it.1 == point).map(|it| &it.2);
+        assert!(scripts.is_some_and(|scripts| !scripts.is_empty()), "{flaw}: {found:?}");
+        // A difference is none of the verdicts'.
+        let without = shim("reasonix-v2", &["--only", &only, "--report", "json=-"], &mock);
+        assert_eq!(output.status.code(), without.status.code(), "{flaw}");
+        assert!(!stdout(&without).contains("\"compared\""), "{flaw}");
+        let text = stdout(&shim("reasonix-v2", &["--only", &only, "--compare"], &mock));
+        assert!(
+            text.contains("COMPARED  with the reference host") && text.contains("and no fault"),
+            "{text}"
+        );
+        assert!(text.contains(&format!("differs │ {}", format!("{what} {point}").trim_end())), "{text}");
+    }
+}
+
+#[test]
+fn guests_are_not_compared() {
+    let output = sidecert(["check", "guest", "--suite", "reasonix-v2", "--compare", "--", "true"]);
+    assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(2), 1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--compare: it compares hosts"), "{}", stderr(&output));
 }
 
 #[test]

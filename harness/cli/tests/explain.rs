@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::Value;
 use sidecert_proto::reasonix::contract::v2;
-use support::{list, of_guests, sidecert};
+use support::{list, sidecert};
 
 fn explained(words: &[&str]) -> String {
     let output = sidecert([&["explain"], words].concat());
@@ -18,14 +18,29 @@ fn words(text: &str) -> String {
     text.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Checks the page of every requirement of `suite`, but for those that `but` has as well.
-fn complete(suite: &str, but: &[Value]) {
+/// The requirements of a suite that bind a guest or a host.
+fn of(side: &str, suite: &str) -> Vec<Value> {
+    list("requirements", suite).into_iter().filter(|row| row["side"] == side).collect()
+}
+
+/// Checks the page of every requirement of `suite` that binds `side`, but for those that `but` has as well.
+fn complete(side: &str, suite: &str, but: &[Value]) {
     let flaws = list("flaws", suite);
-    for row in of_guests(suite) {
-        let id = row["id"].as_str().unwrap();
-        if but.iter().any(|known| known["id"] == id) {
-            continue;
+    let by = if side == "host" { "the reference host" } else { "the mock" };
+    let rows: Vec<Value> =
+        of(side, suite).into_iter().filter(|row| !but.iter().any(|known| known["id"] == row["id"])).collect();
+    // Each page is a process that plays some scripts: as many at once as there are processors.
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for rows in rows.chunks(rows.len().div_ceil(at_once).max(1)) {
+            scope.spawn(|| pages(side, suite, rows, &flaws, by));
         }
+    });
+}
+
+fn pages(side: &str, suite: &str, rows: &[Value], flaws: &[Value], by: &str) {
+    for row in rows {
+        let id = row["id"].as_str().unwrap();
         let text = explained(&[id, "--suite", suite]);
         let said = words(&text);
         assert!(text.starts_with(id) && said.contains(row["text"].as_str().unwrap()), "{id}: {text}");
@@ -36,11 +51,13 @@ fn complete(suite: &str, but: &[Value]) {
         }
         if let Some(script) = row["script"].as_str() {
             assert!(said.contains(&format!("the script {script} begins")), "{id}: {text}");
+            let driven = side == "host" && !["greeting", "farewell"].contains(&script);
+            assert_eq!(said.contains("driver it must make the host `"), driven, "{id}: {text}");
         }
         let breaks = |flaw: &&Value| flaw["breaks"].as_array().unwrap().iter().any(|broken| broken == id);
         for flaw in flaws.iter().filter(breaks) {
             let name = flaw["name"].as_str().unwrap();
-            let heading = format!("BROKEN  by the mock with the flaw {name}\n");
+            let heading = format!("BROKEN  by {by} with the flaw {name}\n");
             let played = text.split_once(&heading).unwrap_or_else(|| panic!("{id}: {name}: {text}")).1;
             let played = played.split("\nBROKEN").next().unwrap();
             for part in ["expected │", "actual │", "> event", "see it with │"] {
@@ -52,12 +69,30 @@ fn complete(suite: &str, but: &[Value]) {
 
 #[test]
 fn every_requirement_of_v1_is_explained_in_full() {
-    complete("reasonix-v1", &[]);
+    complete("guest", "reasonix-v1", &[]);
 }
 
 #[test]
 fn every_requirement_that_only_v2_has_is_explained_in_full() {
-    complete("reasonix-v2", &of_guests("reasonix-v1"));
+    complete("guest", "reasonix-v2", &of("guest", "reasonix-v1"));
+}
+
+#[test]
+fn every_requirement_of_hosts_of_v1_is_explained_in_full() {
+    complete("host", "reasonix-v1", &[]);
+}
+
+#[test]
+fn every_requirement_of_hosts_that_only_v2_has_is_explained_in_full() {
+    complete("host", "reasonix-v2", &of("host", "reasonix-v1"));
+}
+
+#[test]
+fn what_a_driver_must_do_and_which_cannot_is_said() {
+    let compacted = words(&explained(&["host-interception/compaction-asked", "--suite", "reasonix-v2"]));
+    assert!(compacted.contains("driver it must make the host `compact`, `start`, `stop`"), "{compacted}");
+    let asked = words(&explained(&["host-interception/block-stops"]));
+    assert!(!asked.contains("out of reach of"), "{asked}");
 }
 
 #[test]
@@ -80,7 +115,7 @@ fn an_unknown_requirement_is_told_with_the_nearest() {
             "nothing-like-it",
             "no requirement is called \"nothing-like-it\"; `sidecert list requirements` shows all",
         ),
-        ("*shutdown*", "\"*shutdown*\" names 4 requirements: reasonix/lifecycle/"),
+        ("*shutdown*", "\"*shutdown*\" names 10 requirements: reasonix/lifecycle/"),
         ("[[", "\"[[\" is no pattern: "),
     ] {
         let output = sidecert(["explain", word]);

@@ -6,12 +6,14 @@
 //! bytes → wire → json → rpc → exchange → judge → verdict        what is read
 //! script → play ⇄ machine … → transcript                        what is done, and its record
 //! scribe → transcript                                           what passes between two others
+//! transcript → course, replay                                  what of it can be put beside another
 //! transcript → redact → transcript                              the same without what was written in it
 //! requirement, suite, contract                                  what is asked, and of whom
 //! ```
 
 pub mod budget;
 pub mod contract;
+pub mod course;
 pub mod digest;
 pub mod exchange;
 pub mod json;

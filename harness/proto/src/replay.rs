@@ -124,27 +124,26 @@ impl<'c> Gather<'c> {
         match rpc::classify(root) {
             Ok(Envelope::Response { id: Id::Integer(id), .. }) if self.by_id.contains_key(&id) => {
                 let (place, method) = self.by_id[&id];
-                let text = Self::text(root, method, false);
+                let text = said(root, method, false, &[]);
                 self.asked[place].1.push(text);
             }
             Ok(Envelope::Response { .. }) => {
-                let text = Self::text(root, None, false);
+                let text = said(root, None, false, &[]);
                 self.other("an answer to nothing", text);
             }
             Ok(Envelope::Request { method, .. } | Envelope::Notification { method, .. }) => {
-                let text = Self::text(root, self.method(&method), true);
+                let text = said(root, self.method(&method), true, &[]);
                 self.other(&method, text);
             }
             Err(_) => {
-                let text = Self::text(root, None, false);
+                let text = said(root, None, false, &[]);
                 self.other("what is no frame", text);
             }
         }
     }
 
     fn method(&self, name: &str) -> Option<&'c Method> {
-        let declares = |method: &&Method| !method.volatile.is_empty();
-        self.contract.method(name).filter(declares).or_else(|| self.own.method(name))
+        volatile_of(self.contract, self.own, name)
     }
 
     fn other(&mut self, what: &str, text: String) {
@@ -154,12 +153,19 @@ impl<'c> Gather<'c> {
             text
         });
     }
+}
 
-    /// A frame in canonical form, without what does not count.
-    fn text(root: Node<'_>, method: Option<&Method>, own: bool) -> String {
-        let volatile = method.into_iter().flat_map(|method| method.volatile.iter().map(String::as_str));
-        let places = volatile.chain(["/error/message"]).chain(own.then_some("/id"));
-        let omitted: Vec<Node<'_>> = places.filter_map(|place| root.pointer(place)).collect();
-        root.canonical_without(&omitted, VOLATILE)
-    }
+/// The method of this name in `contract`, or in `own` where that does not say what is volatile in it.
+pub fn volatile_of<'c>(contract: &'c Contract, own: &'c Contract, name: &str) -> Option<&'c Method> {
+    let declares = |method: &&Method| !method.volatile.is_empty();
+    contract.method(name).filter(declares).or_else(|| own.method(name))
+}
+
+/// A frame in canonical form, without what does not count; neither does what is `omitted`, and the id of its `own`.
+pub fn said(root: Node<'_>, method: Option<&Method>, own: bool, omitted: &[Node<'_>]) -> String {
+    let volatile = method.into_iter().flat_map(|method| method.volatile.iter().map(String::as_str));
+    let places = volatile.chain(["/error/message"]).chain(own.then_some("/id"));
+    let places = places.filter_map(|place| root.pointer(place));
+    let omitted: Vec<Node<'_>> = places.chain(omitted.iter().copied()).collect();
+    root.canonical_without(&omitted, VOLATILE)
 }

@@ -7,7 +7,7 @@ mod pipes;
 mod probes;
 mod remote;
 
-use std::{io, path::PathBuf};
+use std::{io, os::fd::OwnedFd, path::PathBuf};
 
 use bytes::Bytes;
 use sidecert_proto::machine::{Exited, Launch, Launched, Left, Micros, Order};
@@ -48,6 +48,13 @@ impl Links {
     pub fn stdio() -> io::Result<Self> {
         let ends = Ends { input: os::take_stdin()?, output: os::take_stdout()?, process: None };
         Ok(Self::of(vec![ends]))
+    }
+
+    /// Link 0 is somebody at the other ends of two pipes: `input` is read, `output` written.
+    pub fn pipes(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
+        os::set_nonblocking(&input)?;
+        os::set_nonblocking(&output)?;
+        Ok(Self::of(vec![Ends { input, output, process: None }]))
     }
 
     /// What starts the processes that the machine asks for, as in [`Spawn`](crate::Spawn); our own executable by default.

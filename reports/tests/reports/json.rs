@@ -8,11 +8,12 @@ use crate::samples;
 
 const STORED: &str = include_str!("../../examples/report-1.json");
 
-fn all() -> [Report; 5] {
+fn all() -> [Report; 6] {
     [
         samples::green(),
         samples::one_failure(),
         samples::cut_short(),
+        samples::compared(),
         samples::warnings_and_undecided(),
         samples::said_by_a_target("\0\u{202e}::\u{10ffff}\"\\"),
     ]

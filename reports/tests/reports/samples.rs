@@ -1,9 +1,9 @@
 //! Reports as a run would make them, in the situations that a reader meets.
 
 use sidecert_reports::{
-    Basis, Cause, Cite, CiteKind, Contract, Counts, Environment, Fault, Format, Frame, Level, Location,
-    Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Target, Tool, Verdict, Wait,
-    WaitFor, Why,
+    Basis, Cause, Cite, CiteKind, Compared, Contract, Counts, Difference, Environment, Fault, Format, Frame,
+    LeftOut, Level, Location, Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Seen,
+    Target, Tool, Verdict, Wait, WaitFor, Why,
 };
 
 /// A run over a conforming guest.
@@ -71,6 +71,54 @@ pub(crate) fn one_failure() -> Report {
     });
     report.environment.withheld = vec!["GITHUB_TOKEN".to_owned(), "OPENAI_API_KEY".to_owned()];
     recounted(report)
+}
+
+/// A host that conforms, and does some things otherwise than the reference host.
+pub(crate) fn compared() -> Report {
+    let mut report = green();
+    let seen = |script: &str, guest: Option<&str>, event: Option<u64>| Seen {
+        script: script.to_owned(),
+        guest: guest.map(str::to_owned),
+        at: event.map(|event| Location { process: "001-plain-turn".to_owned(), event }),
+    };
+    report.role = Role::Host;
+    report.compared = Some(Compared {
+        with: "the reference host of sidecert 0.1.0".to_owned(),
+        scripts: 12,
+        alike: 7,
+        left_out: vec![LeftOut {
+            script: "crash-in-stream".to_owned(),
+            why: "the host was not played to its end: it hung".to_owned(),
+        }],
+        differences: vec![
+            Difference {
+                what: "extension/intercept".to_owned(),
+                point: Some("input.receive".to_owned()),
+                place: "/params/timeoutMillis".to_owned(),
+                target: Some("10000".to_owned()),
+                reference: Some("5000".to_owned()),
+                times: 5,
+                seen: vec![
+                    seen("plain-turn", Some("one"), Some(20)),
+                    seen("chain-of-guests", Some("one"), Some(8)),
+                    seen("chain-of-guests", Some("two"), Some(9)),
+                    seen("reload", Some("one, launch 2"), Some(40)),
+                    seen("surfaces", Some("one"), Some(12)),
+                ],
+            },
+            Difference {
+                what: "outcome of turn".to_owned(),
+                point: None,
+                place: String::new(),
+                target: None,
+                reference: Some(r#"{"came":"failed"}"#.to_owned()),
+                times: 1,
+                seen: vec![seen("odd-turn", None, None)],
+            },
+        ],
+        more: 0,
+    });
+    report
 }
 
 /// A guest that is gone before anything could be asked of it.
@@ -360,6 +408,7 @@ fn finished(requirements: Vec<Requirement>) -> Report {
             left: vec![],
             stderr_tail: "guest 0.3.1 ready\n".to_owned(),
         }],
+        compared: None,
         environment: Environment { withheld: vec![] },
     }
 }

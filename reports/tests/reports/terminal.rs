@@ -87,3 +87,8 @@ fn the_headline_counts_everything() {
          1 out of reach, 2 not provoked, 1 not exercised, 1 not selected, 1 unobservable)"
     );
 }
+
+#[test]
+fn a_comparison() {
+    assert_snapshot!(shown(&samples::compared(), Detail::Normal));
+}

@@ -703,8 +703,10 @@ fn asked_again(x: &Exchange<'_>) -> Sight {
 }
 
 fn after_the_turn(x: &Exchange<'_>) -> Sight {
-    // The turn runs as long as a ruling is awaited; what a driver tells of its end may come late.
-    let ruled = x.sent(RULING).map(|entry| entry.at);
+    // The turn runs as long as a ruling is awaited; what a driver tells of its end may come late. Whoever ends the
+    // guest gets no ruling.
+    let ruled = x.sent(RULING).map(|entry| entry.at).or(x.cut.map(|_| x.last() + 1));
+    let ruled = ruled.map(|at| x.outcome(TURN).map_or(at, |(over, _)| at.min(over)));
     let (Some(ruled), Some(_)) = (ruled, asked_at(x, "reload")) else { return never_came(x, TURN) };
     let actual = |what: &str| format!("{what}, while the turn was running");
     if let Some((entry, _)) = x.asked(contract::SHUTDOWN).find(|(entry, _)| entry.at < ruled) {

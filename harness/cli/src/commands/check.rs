@@ -30,7 +30,7 @@ use crate::exit::{self, Fault};
 use crate::progress::Progress;
 use crate::recording::Source;
 use crate::trace::Trace;
-use crate::{config, contract, environment, output, provoke, scripts, select};
+use crate::{compare, config, contract, environment, output, provoke, scripts, select};
 
 /// Checks a program on `side`, and tells what was found; `listening` hears the user's wish to stop.
 pub(crate) fn run(args: &CheckArgs, side: Side, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
@@ -178,15 +178,13 @@ pub(crate) fn checked(
     drop(watch);
     folder.write(&run)?;
     let forced = forced(recorded, listening)?;
-    let report = judge::report(
-        &Source::Run(folder.path().to_owned()),
-        &run,
-        suite,
-        &args.judging,
-        &selected,
-        forced,
-        &args.target.env,
-    )?;
+    let source = Source::Run(folder.path().to_owned());
+    let compares = args.compare && forced.is_none();
+    let mut report = judge::report(&source, &run, suite, &args.judging, &selected, forced, &args.target.env)?;
+    if compares {
+        let facts = compare::Facts { source: &source, run: &run, suite, setting, scripts: &scripts };
+        compare::tell(&mut report, &facts, &environment::secrets(&args.target.env))?;
+    }
     Ok(Checked { report, folder })
 }
 

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use globset::Glob;
 use sidecert_cases::SUITES;
-use sidecert_mocks::{Flaw, Mock, flaws};
+use sidecert_mocks::reasonix::host::Manners;
+use sidecert_mocks::{Flaw, Mock, MockHost, flaws};
 use sidecert_proto::contract::{Contract, Fact, Side};
 use sidecert_proto::judge::Judge;
-use sidecert_proto::machine::Machine;
+use sidecert_proto::machine::{Launch, Machine};
 use sidecert_proto::reasonix::guest::Features;
 use sidecert_proto::requirement::{Accepts, Basis, Check, Cite, Level, Requirement};
-use sidecert_proto::script::{Need, Process, ScriptDef, Setting};
+use sidecert_proto::script::{Need, Process, SLOW, Script, ScriptDef, Setting, Step};
 use sidecert_proto::sim;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{self, Kind, Record};
@@ -22,7 +23,7 @@ use sidecert_reports::terminal::{Detail, Sheet, Style};
 use sidecert_reports::{Frame, Origin};
 use toml::de::DeTable;
 
-use crate::args::ExplainArgs;
+use crate::args::{DRIVERS, Driver, ExplainArgs};
 use crate::exit::{self, Fault};
 use crate::words::Reading;
 use crate::{contract, output, provoke, select, steps};
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<u8, Fault> {
     let Some(suite) = holding.or(suites.first()).copied() else { return Ok(exit::OK) };
     let contract = contract::of(suite, args.contract.file.as_deref())?;
     let (color, width) = output::style(args.color, false);
-    let stage = Stage::new(suite, &contract, args.contract.file.as_deref())?;
+    let stage = Stage::new(suite, row.binds, &contract, args.contract.file.as_deref())?;
     let mut sheet = Sheet::new(Style { color, width, detail: Detail::Normal });
     declaration(&mut sheet, row);
     let excluded = excluded(row, suite, &contract);
@@ -51,9 +52,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<u8, Fault> {
         sheet.row("but", why);
     }
     checking(&mut sheet, row, &stage);
-    if excluded.is_none() && row.binds == Side::Guest && row.script().is_some() {
+    if excluded.is_none() && row.script().is_some() {
         example(&mut sheet, row, &stage)?;
-        for flaw in flaws(suite, Side::Guest).filter(|flaw| flaw.breaks.contains(&row.id)) {
+        for flaw in flaws(suite, row.binds).filter(|flaw| flaw.breaks.contains(&row.id)) {
             broken(&mut sheet, row, &stage, flaw)?;
         }
     }
@@ -207,17 +208,62 @@ fn checking(sheet: &mut Sheet, row: &Requirement, stage: &Stage<'_>) {
     };
     sheet.row("checked", &format!("{how} the script {:?}, {place}", script.name));
     for need in script.needs {
-        sheet.row("needs", &needed(*need, stage.suite));
+        sheet.row("needs", &needed(*need, stage));
         if let Some(example) = example_of(*need, stage.suite) {
             sheet.text(1, &example);
         }
     }
-    steps::write(sheet, &script.script(&stage.setting()));
+    let script = script.script(&stage.setting());
+    if stage.side == Side::Host {
+        driving(sheet, &script);
+    }
+    steps::write(sheet, &script);
 }
 
-fn needed(need: Need, suite: &Suite) -> String {
+/// What the driver must make the host do for a script, and which of ours cannot.
+fn driving(sheet: &mut Sheet, script: &Script) {
+    let mut words = BTreeSet::new();
+    asked(&script.steps, &mut words);
+    if words.is_empty() {
+        return;
+    }
+    let list = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let all: Vec<&str> = words.iter().map(String::as_str).collect();
+    sheet.row("driver", &format!("it must make the host {}", list(&all)));
+    for driver in DRIVERS.iter().filter(|(name, driver)| *name == driver.name()) {
+        let (name, Driver::ReasonixCli(mode)) = driver else { continue };
+        let missing: Vec<&str> = all.iter().copied().filter(|word| !mode.does().contains(word)).collect();
+        if !missing.is_empty() {
+            sheet.row("", &format!("out of reach of {name}, which cannot {}", list(&missing)));
+        }
+    }
+}
+
+/// The words that a script asks its driver for.
+fn asked(steps: &[Step], words: &mut BTreeSet<String>) {
+    for step in steps {
+        match step {
+            Step::Ask { what, .. } => {
+                let ask: serde_json::Value = serde_json::from_str(what.text()).unwrap_or_default();
+                words.extend(ask["do"].as_str().map(str::to_owned));
+            }
+            Step::Repeat { steps, .. } | Step::Each { steps, .. } => asked(steps, words),
+            _ => {}
+        }
+    }
+}
+
+fn needed(need: Need, stage: &Stage<'_>) -> String {
+    let suite = stage.suite;
     match need {
+        Need::Exercise(SLOW) => "--slow: it takes as long as a time limit of the protocol".to_owned(),
         Need::Exercise(group) => format!("--exercise {group}: it may have effects outside of the run"),
+        Need::Declared(capability) if stage.side == Side::Host => match capability.split_once('/') {
+            Some(("tool", name)) => {
+                format!("a host with a tool {name:?}, which its driver names in its first line")
+            }
+            _ => format!("a driver whose first line says {capability:?}"),
+        },
         Need::Declared(capability) => format!("a guest that declares {capability}"),
         Need::Provocation(name) => {
             let known = suite.provocations.iter().find(|known| known.name == name);
@@ -239,18 +285,27 @@ fn example_of(need: Need, suite: &Suite) -> Option<String> {
 fn example(sheet: &mut Sheet, row: &'static Requirement, stage: &Stage<'_>) -> Result<(), Fault> {
     let recordings = stage.play(&stage.suite.scripts([row]), None)?;
     let script = row.script().map(|script| script.name).unwrap_or_default();
-    let frames =
-        recordings.iter().map(|recording| slice(recording, script)).find(|frames| !frames.is_empty());
-    sheet.heading("EXAMPLE", "how the mock that conforms goes through it");
+    let frames = recordings
+        .iter()
+        .map(|recording| slice(recording, stage.side, script))
+        .find(|frames| !frames.is_empty());
+    let (who, guest) = (stage.who(), stage.side == Side::Guest);
+    let conforms = if guest {
+        "how the mock that conforms goes through it"
+    } else {
+        "how the reference host goes through it"
+    };
+    sheet.heading("EXAMPLE", conforms);
     let Some(frames) = frames else {
-        sheet.row("", "the mock does not come to it");
+        sheet.row("", &format!("{who} does not come to it"));
         return Ok(());
     };
-    sheet.row(
-        "",
-        "→ to the guest, ← from the guest, · no frame; a fence is a harmless request of ours, whose answer shows \
-         that the guest has come so far",
+    let side = stage.side;
+    let legend = format!(
+        "→ to the {side}, ← from the {side}, · no frame; a fence is a harmless request of ours, whose answer shows \
+         that the {side} has come so far"
     );
+    sheet.row("", &legend);
     sheet.frames(&shortened(frames));
     Ok(())
 }
@@ -262,11 +317,17 @@ fn broken(
     flaw: &'static Flaw,
 ) -> Result<(), Fault> {
     let mut shown = stage.fails(row, &stage.suite.scripts([row]), flaw)?;
-    if shown.is_none() {
-        // Its own script is sure to bring the rule up, and not sure to bring up each way to break it.
-        shown = stage.fails(row, &stage.suite.scripts(stage.suite.rows(Side::Guest)), flaw)?;
+    // Its own script is sure to bring the rule up, and not sure to bring up each way to break it. Those for guests take
+    // less together than one by one, since they share processes; those for hosts take too long together.
+    let all = stage.suite.scripts(stage.suite.rows(stage.side));
+    let at_once = if stage.side == Side::Guest { all.len() } else { 1 };
+    let mut others = all.chunks(at_once.max(1));
+    while shown.is_none()
+        && let Some(others) = others.next()
+    {
+        shown = stage.fails(row, others, flaw)?;
     }
-    sheet.heading("BROKEN", &format!("by the mock with the flaw {}", flaw.name));
+    sheet.heading("BROKEN", &format!("by {} with the flaw {}", stage.who(), flaw.name));
     let Some((broken, frames)) = shown else {
         let fault = format!("{} does not show in memory: please report this", flaw.name);
         return Err(Fault { code: exit::OURS, says: fault });
@@ -281,11 +342,16 @@ fn broken(
 /// The command that shows a flaw in a process.
 fn command(row: &Requirement, stage: &Stage<'_>, flaw: &Flaw) -> String {
     let contract = stage.file.map(|file| format!(" --contract {}", file.display())).unwrap_or_default();
+    let side = stage.side;
     let mut options = format!("--suite {}{contract}", stage.suite.name);
-    let target = format!("sidecert mock guest {options} --flaw {}", flaw.name);
+    let target = format!("sidecert mock {side} {options} --flaw {}", flaw.name);
+    if side == Side::Host {
+        options += " --driver shim";
+    }
     for need in row.script().map_or(&[][..], |script| script.needs) {
         match need {
             Need::Provocation(_) => options += " --provoke FILE",
+            Need::Exercise(SLOW) => options += " --slow",
             Need::Exercise(group) => options += &format!(" --exercise {group}"),
             Need::Declared(_) => {}
         }
@@ -293,21 +359,30 @@ fn command(row: &Requirement, stage: &Stage<'_>, flaw: &Flaw) -> String {
     if row.basis() != Basis::Specified {
         options += " --profile reference";
     }
-    format!("sidecert check guest {options} --only {} -- {target}", row.id)
+    format!("sidecert check {side} {options} --only {} -- {target}", row.id)
 }
 
 /// What a rehearsal takes: everything is allowed, and every provocation is given as the mocks honour it.
 struct Stage<'c> {
     suite: &'static Suite,
+    /// Who is under test.
+    side: Side,
     contract: &'c Contract,
     /// Where the contract comes from, if it is the user's.
     file: Option<&'c Path>,
     provocations: BTreeMap<String, String>,
     exercised: BTreeSet<String>,
+    /// What a host launches.
+    probe: Launch,
 }
 
 impl<'c> Stage<'c> {
-    fn new(suite: &'static Suite, contract: &'c Contract, file: Option<&'c Path>) -> Result<Self, Fault> {
+    fn new(
+        suite: &'static Suite,
+        side: Side,
+        contract: &'c Contract,
+        file: Option<&'c Path>,
+    ) -> Result<Self, Fault> {
         let ours = |says: String| Fault { code: exit::OURS, says };
         let mut provocations = BTreeMap::new();
         for provocation in suite.provocations {
@@ -317,13 +392,26 @@ impl<'c> Stage<'c> {
             let example = example.transpose().map_err(ours)?.unwrap_or_default();
             provocations.insert(provocation.name.to_owned(), example.to_string());
         }
-        Ok(Self { suite, contract, file, provocations, exercised: BTreeSet::from(["all".to_owned()]) })
+        let exercised = BTreeSet::from(["all", SLOW].map(str::to_owned));
+        let probe =
+            Launch { command: "/sidecert".to_owned(), args: vec!["probe".to_owned()], env: Vec::new() };
+        Ok(Self { suite, side, contract, file, provocations, exercised, probe })
+    }
+
+    /// Who plays the target.
+    fn who(&self) -> &'static str {
+        match self.side {
+            Side::Guest => "the mock",
+            Side::Host => "the reference host",
+        }
     }
 
     fn setting(&self) -> Setting<'_> {
         Setting {
             provocations: &self.provocations,
             exercised: &self.exercised,
+            probe: &self.probe,
+            workspace: if self.side == Side::Host { "/workspace" } else { "/" },
             ..Setting::plain(self.contract)
         }
     }
@@ -335,9 +423,12 @@ impl<'c> Stage<'c> {
         flaw: Option<&'static Flaw>,
     ) -> Result<Vec<Vec<u8>>, Fault> {
         let mut target = || -> Box<dyn Machine + '_> {
-            Box::new(Mock::guest(self.suite, self.contract, Features::default(), flaw))
+            match self.side {
+                Side::Guest => Box::new(Mock::guest(self.suite, self.contract, Features::default(), flaw)),
+                Side::Host => Box::new(MockHost::new(self.contract, Manners::default(), flaw)),
+            }
         };
-        sim::rehearse(self.suite, Side::Guest, self.setting(), scripts, true, &mut target)
+        sim::rehearse(self.suite, self.side, self.setting(), scripts, true, &mut target)
             .map_err(|stuck| Fault { code: exit::OURS, says: format!("the rehearsal is stuck: {stuck:?}") })
     }
 
@@ -350,7 +441,7 @@ impl<'c> Stage<'c> {
     ) -> Result<Option<(Broken, Vec<Frame>)>, Fault> {
         let recordings = self.play(scripts, Some(flaw))?;
         let selected = BTreeSet::from([row.id.to_owned()]);
-        let mut judge = Judge::new(self.suite, Side::Guest, Profile::Reference, self.setting(), &selected);
+        let mut judge = Judge::new(self.suite, self.side, Profile::Reference, self.setting(), &selected);
         for recording in &recordings {
             judge.begin("rehearsal");
             judge.read(recording);
@@ -362,7 +453,7 @@ impl<'c> Stage<'c> {
         });
         Ok(failed.map(|broken| {
             let at = usize::try_from(broken.at.event).unwrap_or(usize::MAX);
-            let mut frames: Vec<Frame> = events(&recordings[broken.at.process])
+            let mut frames: Vec<Frame> = events(&recordings[broken.at.process], self.side)
                 .map(|(_, frame)| frame)
                 .take(at.saturating_add(AFTER + 1))
                 .skip(at.saturating_sub(BEFORE))
@@ -378,13 +469,13 @@ impl<'c> Stage<'c> {
 /// The script that an event begins (`true`) or ends, if it does, and the event as a report shows it.
 type Shown = (Option<(String, bool)>, Frame);
 
-fn events(recording: &[u8]) -> impl Iterator<Item = Shown> {
+fn events(recording: &[u8], target: Side) -> impl Iterator<Item = Shown> {
     let lines = recording.split(|byte| *byte == b'\n');
     let events = lines.filter_map(|line| match transcript::read(line) {
         Ok(Record::Event(event)) => Some(event),
         _ => None,
     });
-    let mut reading = Reading::new(Side::Guest);
+    let mut reading = Reading::new(target);
     events.map(move |event| {
         let turn = match &event.kind {
             Kind::Begin { script } => Some((script.to_string(), true)),
@@ -396,12 +487,12 @@ fn events(recording: &[u8]) -> impl Iterator<Item = Shown> {
 }
 
 /// The events of one script.
-fn slice(recording: &[u8], script: &str) -> Vec<Frame> {
+fn slice(recording: &[u8], target: Side, script: &str) -> Vec<Frame> {
     let is = |turn: &Option<(String, bool)>, begins: bool| {
         turn.as_ref().is_some_and(|(name, kind)| name == script && *kind == begins)
     };
     let mut ended = false;
-    let inside = events(recording).skip_while(|(turn, _)| !is(turn, true)).take_while(|(turn, _)| {
+    let inside = events(recording, target).skip_while(|(turn, _)| !is(turn, true)).take_while(|(turn, _)| {
         let before = ended;
         ended |= is(turn, false);
         !before

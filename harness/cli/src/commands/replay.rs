@@ -19,12 +19,12 @@ use tokio::sync::watch;
 use crate::args::ReplayArgs;
 use crate::commands::check::{self, Folder};
 use crate::exit::{self, Fault};
+use crate::output::cut_around;
 use crate::recording::{Opened, Source};
 use crate::{environment, output, scripts};
 
 /// How much of a line is shown, in bytes: from a little before where it differs from its neighbour.
 const LINE_BYTES_MAX: usize = 300;
-const BEFORE_BYTES: usize = 40;
 
 /// Replays a recording; `listening` hears the user's wish to stop.
 pub(crate) fn run(args: &ReplayArgs, listening: &watch::Receiver<Stop>) -> Result<u8, Fault> {
@@ -184,25 +184,11 @@ fn difference(name: &str, first: &Half, second: &Half, context: usize) -> String
                     ChangeTag::Equal => ' ',
                 };
                 out.push(sign);
-                out.push_str(&shown(change.value().trim_end_matches('\n'), from));
+                let line = cut_around(change.value().trim_end_matches('\n'), LINE_BYTES_MAX, from);
+                out.push_str(&safe::escape(&line));
                 out.push('\n');
             }
         }
     }
     out
-}
-
-/// A line, cut where it is long: its beginning, and what stands around the byte `at`.
-fn shown(line: &str, at: usize) -> String {
-    if line.len() <= LINE_BYTES_MAX {
-        return safe::escape(line).into_owned();
-    }
-    let floor =
-        |at: usize| (0..=at.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or_default();
-    let (head, from) = (floor(BEFORE_BYTES), floor(at.saturating_sub(BEFORE_BYTES)));
-    let (head, from) = if from <= head { ("", 0) } else { (&line[..head], from) };
-    let to = floor(from + LINE_BYTES_MAX - head.len());
-    let gap = if head.is_empty() { "" } else { "…" };
-    let more = if to < line.len() { format!("… ({} bytes)", line.len()) } else { String::new() };
-    format!("{}{gap}{}{more}", safe::escape(head), safe::escape(&line[from..to]))
 }

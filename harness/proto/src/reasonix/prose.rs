@@ -1,4 +1,5 @@
-//! The members that hold what somebody wrote, and no name: a text in one of these is free text, however short.
+//! The members that hold what somebody wrote, and no name: a text in one of these is free text, however short. And
+//! those that hold a name which a host makes up as it likes.
 
 use crate::redact::Free;
 
@@ -38,3 +39,6 @@ const TEXTS: &[&str] = &[
 
 /// Members below which every text is free, at any depth: names in there are the user's.
 const TREES: &[&str] = &["args", "arguments", "default", "parameters", "values"];
+
+/// Members whose texts are names that a host makes up.
+pub const MADE_UP: &[&str] = &["contentRef", "epoch", "sessionId", "streamId"];

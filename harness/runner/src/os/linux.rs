@@ -69,6 +69,11 @@ pub(crate) fn take_stdin() -> io::Result<OwnedFd> {
     Ok(taken)
 }
 
+/// Reads and writes of it return at once from here on.
+pub(crate) fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::io::ioctl_fionbio(fd, true)?)
+}
+
 /// Takes over our standard output likewise, so that closing what it returns is what the other end sees.
 pub(crate) fn take_stdout() -> io::Result<OwnedFd> {
     let taken = own(io::stdout().as_fd(), 1, OFlags::WRONLY)?;

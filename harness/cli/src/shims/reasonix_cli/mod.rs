@@ -46,7 +46,8 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    fn does(self) -> &'static [&'static str] {
+    /// The words that it does.
+    pub(crate) fn does(self) -> &'static [&'static str] {
         match self {
             Self::Acp => acp::DOES,
             Self::Run => run::DOES,

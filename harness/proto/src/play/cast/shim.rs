@@ -42,7 +42,7 @@ pub(super) struct Shim {
     /// The asks without an outcome, and what they are called.
     open: BTreeMap<u64, String>,
     /// The labels of the asks of this script that have one.
-    over_with: BTreeSet<String>,
+    pub(super) over_with: BTreeSet<String>,
     stderr_kept: usize,
 }
 
