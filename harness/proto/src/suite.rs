@@ -79,6 +79,10 @@ impl std::fmt::Debug for Suite {
     }
 }
 
+/// How many tours of a host one process plays: what runs side by side is done sooner, and when one is cut short it is
+/// those of its process that are played again.
+const HOST_TOURS_TOGETHER: usize = 20;
+
 impl Suite {
     /// The rows that bind `side`, in the order of the table.
     pub fn rows(&self, side: Side) -> impl Iterator<Item = &'static Requirement> {
@@ -114,7 +118,7 @@ impl Suite {
     }
 
     /// The processes that play `scripts` against a target on `side`: the tours together, unless `isolate`, and every
-    /// other script alone.
+    /// other script alone. Hosts take long for each, so of theirs [`HOST_TOURS_TOGETHER`] are together.
     pub fn processes(
         &self,
         side: Side,
@@ -133,7 +137,12 @@ impl Suite {
         let mut processes = Vec::new();
         // The opening and the closing have rows of their own, so there is always one process that plays them.
         if !tours.is_empty() || !alone.iter().any(|script| script.process != Process::Bare) {
-            processes.push(wrap(tours));
+            let together = if side == Side::Host { HOST_TOURS_TOGETHER } else { usize::MAX };
+            let parts = tours.chunks(together.min(tours.len().max(1))).map(<[_]>::to_vec);
+            processes.extend(parts.map(wrap));
+            if processes.is_empty() {
+                processes.push(wrap(Vec::new()));
+            }
         }
         processes.extend(alone.into_iter().map(|script| match script.process {
             Process::Bare => vec![script],

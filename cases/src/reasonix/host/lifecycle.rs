@@ -442,7 +442,7 @@ static LISTS: ScriptDef = ScriptDef {
                     r#"{{"kind":"{kind}","namespace":"sample","id":"{id}","version":"1.0.0","schemaHash":"{hash}"}}"#
                 )
             };
-            let [model, action] = [entry("provider", "sample/echo"), entry("ui-action", "demo")];
+            let [model, action] = [entry("provider", "echo"), entry("uiAction", "demo")];
             plugin.manifest("provides", &format!("[{model},{action}]"))
         };
         // Where a manifest can list nothing there is nothing to see, and nothing to go wrong.

@@ -9,7 +9,9 @@ use sidecert_proto::reasonix::session;
 use sidecert_proto::requirement::Check::{After, Always};
 use sidecert_proto::requirement::{Accepts, Cite, Requirement, Seen, must};
 use sidecert_proto::rpc::Id;
-use sidecert_proto::script::{Outgoing, Process, Reply, Script, ScriptDef, Setting, Step, Template};
+use sidecert_proto::script::{
+    Need, Outgoing, Process, Reply, SLOW, Script, ScriptDef, Setting, Step, Template,
+};
 use sidecert_proto::transcript::{Kind, Payload, Told};
 use sidecert_proto::verdict::Sight;
 
@@ -393,7 +395,7 @@ const HUGE_MILLIS: u64 = 120_000;
 static HUGE_TURN: ScriptDef = ScriptDef {
     name: "huge-turn",
     process: Process::Own,
-    needs: &[],
+    needs: &[Need::Exercise(SLOW)],
     build: |setting| {
         let limit = Limits::of(setting.contract).frame_bytes;
         let text = "x".repeat(limit + limit / 8);

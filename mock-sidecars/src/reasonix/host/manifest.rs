@@ -82,11 +82,16 @@ impl Runtime {
         self.capabilities.iter().any(|it| it == capability)
     }
 
-    /// What the manifest lists of one kind, where it lists anything.
+    /// What the manifest lists of one kind, where it lists anything; a provider is named with its namespace.
     pub(super) fn listed(&self, kind: &str) -> Option<Vec<String>> {
         let all = self.provides.as_ref()?.as_array()?;
         let of_kind = all.iter().filter(|it| it["kind"].as_str() == Some(kind));
-        Some(of_kind.filter_map(|it| Some(it["id"].as_str()?.to_owned())).collect())
+        let named = |it: &Value| {
+            let id = it["id"].as_str()?;
+            let namespace = it["namespace"].as_str().filter(|_| kind == "provider");
+            Some(namespace.map_or_else(|| id.to_owned(), |namespace| format!("{namespace}/{id}")))
+        };
+        Some(of_kind.filter_map(named).collect())
     }
 }
 

@@ -16,7 +16,7 @@ use super::ui;
 const DEPENDENCY_SCHEMA: u64 = 1;
 /// The kinds of what a manifest provides that a handshake is held to: models and actions.
 const PROVIDER: &str = "provider";
-const ACTION: &str = "ui-action";
+const ACTION: &str = "uiAction";
 
 /// Starts every plugin that is to be started. Fails when one that is required does not start.
 pub(super) async fn start(core: &Shared<'_>) -> Result<(), Failure> {
