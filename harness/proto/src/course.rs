@@ -165,7 +165,8 @@ impl<'c> Courses<'c> {
                         self.deed(link, format!("answer to {method}"), None, json, number);
                     }
                     None => {
-                        let json = Self::json(root, None, false);
+                        // A number is the one of a frame of ours that was no request, and these are counted on.
+                        let json = Self::json(root, None, matches!(id, Id::Integer(_)));
                         self.other(link, "an answer to nothing", &json, number);
                     }
                 }

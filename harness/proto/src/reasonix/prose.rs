@@ -41,4 +41,4 @@ const TEXTS: &[&str] = &[
 const TREES: &[&str] = &["args", "arguments", "default", "parameters", "values"];
 
 /// Members whose texts are names that a host makes up.
-pub const MADE_UP: &[&str] = &["contentRef", "epoch", "sessionId", "streamId"];
+pub const MADE_UP: &[&str] = &["contentRef", "epoch", "sessionId", "sessionPath", "streamId"];
