@@ -66,7 +66,7 @@ fn played(script: &'static ScriptDef, host: &[String]) -> Vec<Value> {
         provocations: &nothing,
         exercised: &none,
         workspace: &workspace,
-        ..Setting::plain(&contract)
+        ..Setting::plain(contract)
     };
     let probe: PathBuf = program();
     let (_say, heard) = tokio::sync::watch::channel(Stop::No);

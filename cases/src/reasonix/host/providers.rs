@@ -8,14 +8,16 @@ use sidecert_proto::reasonix::plugin::{Plugin, START};
 use sidecert_proto::reasonix::sidecar;
 use sidecert_proto::requirement::Check::{After, Unobservable};
 use sidecert_proto::requirement::{Cite, Requirement, Seen, must};
-use sidecert_proto::script::{Need, Pattern, Process, Reaction, Reply, SLOW, ScriptDef, Template};
+use sidecert_proto::script::{
+    Need, Pattern, Process, Reaction, Reply, SLOW, Script, ScriptDef, Setting, Template,
+};
 use sidecert_proto::transcript::Wait;
 use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::KEPT_AS_SPECIFIED;
 use super::streams::{
-    PROVIDERS, accepted, answer_of, asked, came, end, member, not_opened, openings, patient, reference,
-    session_of, sight, span, streams, text,
+    PROVIDERS, accepted, answer_of, asked, came, end, member, not_opened, openings, patient, sight, span,
+    streams, text,
 };
 use super::{
     DONE, FAILED, ONE, REFUSED, ask, came_of, observed, outcome, reacts, request, session as begin,
@@ -82,6 +84,61 @@ pub(super) const ROWS: &[Requirement] = &[
 
 /// A model whose name is not below that of its plugin.
 const FOREIGN: &str = "plugin/other/sample/foreign";
+
+// ---- models of our guest ----
+
+/// The reference of a model of our guest.
+pub(super) fn reference(model: &str) -> String {
+    format!("plugin/{ONE}/sample/{model}")
+}
+
+/// The descriptor of a model.
+fn descriptor(reference: &str) -> String {
+    let model = reference.rsplit('/').next().unwrap_or_default();
+    format!(
+        r#"{{"ref":"{reference}","model":"{model}","contextWindow":65536,"efforts":["low","high"],"reasoning":true}}"#
+    )
+}
+
+fn descriptors(references: &[String]) -> String {
+    references.iter().map(|it| descriptor(it)).collect::<Vec<_>>().join(",")
+}
+
+/// A session whose guest declares the models `declared`, and has these and `more` in its catalog.
+pub(super) fn session_of(
+    name: &str,
+    setting: &Setting<'_>,
+    plugin: Plugin,
+    declared: &[&str],
+    more: &[String],
+) -> Script {
+    // The one that every guest of ours has comes first: a driver may choose it for the session.
+    let usual = std::iter::once(sidecar::model(ONE));
+    let declared: Vec<String> = usual.chain(declared.iter().map(|it| reference(it))).collect();
+    let script = declaring(begin(name, setting, &[plugin]), setting, &declared);
+    let all = [&declared, more].concat();
+    let catalog = format!(
+        r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"result":{{"providers":[{}]}}}}"#,
+        descriptors(&all)
+    );
+    reacts(script, &request(contract::PROVIDER_CATALOG), Reply::Once(Template::new(catalog)))
+}
+
+/// Our guest declares these models, and steps in where its manifest says so; a host may name no points where there are
+/// none.
+fn declaring(script: Script, setting: &Setting<'_>, references: &[String]) -> Script {
+    let (initialize, major) = (contract::INITIALIZE, setting.contract.major);
+    let providers = descriptors(references);
+    let named =
+        (r#","params":{"manifest":{"intercepts":{"$capture":"points"}}}"#, r#"{"$capture":"points"}"#);
+    [named, ("", "[]")].into_iter().fold(script, |script, (params, points)| {
+        let when = format!(r#"{{"id":{{"$capture":"id"}},"method":"{initialize}"{params}}}"#);
+        let answer = format!(
+            r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"result":{{"protocolVersion":"{major}","name":"{ONE}","version":"1.0.0","stateSchemaVersion":1,"subscriptions":{points},"replaces":[],"providers":[{providers}]}}}}"#
+        );
+        reacts(script, &when, Reply::Once(Template::new(answer)))
+    })
+}
 
 // ---- scripts ----
 

@@ -17,16 +17,14 @@ use sidecert_proto::reasonix::sidecar::{self, text_chunk};
 use sidecert_proto::requirement::Check::{After, Always, Unobservable};
 use sidecert_proto::requirement::{Accepts, Cite, Requirement, Seen, must};
 use sidecert_proto::script::{
-    Need, Outgoing, Pattern, Process, Reaction, Reply, SLOW, Script, ScriptDef, Setting, Step, Template,
+    Need, Outgoing, Pattern, Process, Reaction, Reply, SLOW, Script, ScriptDef, Step, Template,
 };
 use sidecert_proto::transcript::{Kind, Told, Wait};
 use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::KEPT_AS_OBSERVED;
-use super::{
-    DONE, FAILED, ONE, ask, awaits, came_of, observed, outcome, reacts, request, session as begin, specified,
-    stop,
-};
+use super::providers::{reference, session_of};
+use super::{DONE, FAILED, ONE, ask, awaits, came_of, observed, outcome, specified, stop};
 
 pub(super) const PROVIDERS: Cite = Cite::Seed("流式 Provider", "Streaming providers");
 
@@ -201,59 +199,6 @@ const DECLINED: &str = r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"acc
 pub(super) const STREAM: &str = r#"{"$capture":"stream"}"#;
 /// How long a turn may take in a host that opens a stream again and again.
 const TRIED_AGAIN_MILLIS: u64 = 60_000;
-
-/// The reference of a model of our guest.
-pub(super) fn reference(model: &str) -> String {
-    format!("plugin/{ONE}/sample/{model}")
-}
-
-/// The descriptor of a model.
-pub(super) fn descriptor(reference: &str) -> String {
-    let model = reference.rsplit('/').next().unwrap_or_default();
-    format!(
-        r#"{{"ref":"{reference}","model":"{model}","contextWindow":65536,"efforts":["low","high"],"reasoning":true}}"#
-    )
-}
-
-fn descriptors(references: &[String]) -> String {
-    references.iter().map(|it| descriptor(it)).collect::<Vec<_>>().join(",")
-}
-
-/// A session whose guest declares the models `declared`, and has these and `more` in its catalog.
-pub(super) fn session_of(
-    name: &str,
-    setting: &Setting<'_>,
-    plugin: Plugin,
-    declared: &[&str],
-    more: &[String],
-) -> Script {
-    // The one that every guest of ours has comes first: a driver may choose it for the session.
-    let usual = std::iter::once(sidecar::model(ONE));
-    let declared: Vec<String> = usual.chain(declared.iter().map(|it| reference(it))).collect();
-    let script = declaring(begin(name, setting, &[plugin]), setting, &declared);
-    let all = [&declared, more].concat();
-    let catalog = format!(
-        r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"result":{{"providers":[{}]}}}}"#,
-        descriptors(&all)
-    );
-    reacts(script, &request(contract::PROVIDER_CATALOG), Reply::Once(Template::new(catalog)))
-}
-
-/// Our guest declares these models, and steps in where its manifest says so; a host may name no points where there are
-/// none.
-fn declaring(script: Script, setting: &Setting<'_>, references: &[String]) -> Script {
-    let (initialize, major) = (contract::INITIALIZE, setting.contract.major);
-    let providers = descriptors(references);
-    let named =
-        (r#","params":{"manifest":{"intercepts":{"$capture":"points"}}}"#, r#"{"$capture":"points"}"#);
-    [named, ("", "[]")].into_iter().fold(script, |script, (params, points)| {
-        let when = format!(r#"{{"id":{{"$capture":"id"}},"method":"{initialize}"{params}}}"#);
-        let answer = format!(
-            r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"result":{{"protocolVersion":"{major}","name":"{ONE}","version":"1.0.0","stateSchemaVersion":1,"subscriptions":{points},"replaces":[],"providers":[{providers}]}}}}"#
-        );
-        reacts(script, &when, Reply::Once(Template::new(answer)))
-    })
-}
 
 /// The opening of a stream of this model, as a pattern that captures its id.
 fn opening(model: &str) -> String {
