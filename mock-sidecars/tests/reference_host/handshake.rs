@@ -21,8 +21,8 @@ fn the_first_request_mirrors_the_manifest() {
         let mut stage = Stage::new(contract, Manners::default());
         let mut runtime = block();
         let provides = json!([
-            {"kind": "provider", "namespace": "one", "id": "p/m"},
-            {"kind": "ui-action", "namespace": "one", "id": "demo"},
+            {"kind": "provider", "namespace": "p", "id": "m"},
+            {"kind": "uiAction", "namespace": "one", "id": "demo"},
         ]);
         if contract.major > 1 {
             runtime["provides"] = provides.clone();
@@ -125,8 +125,8 @@ fn capabilities_and_lists_bind() {
         stage.casts("one", move || Puppet::new().greets(more.clone()));
         let mut runtime = block();
         runtime["provides"] = json!([
-            {"kind": "provider", "namespace": "one", "id": "p/other"},
-            {"kind": "ui-action", "namespace": "one", "id": "other"},
+            {"kind": "provider", "namespace": "p", "id": "other"},
+            {"kind": "uiAction", "namespace": "one", "id": "other"},
         ]);
         let outcome = stage.start(&[("one", runtime)]);
         assert_failed(&stage, &outcome, &json!("capability_not_declared"), "declares");

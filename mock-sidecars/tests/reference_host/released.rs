@@ -78,7 +78,7 @@ fn a_line_that_is_too_long_has_a_reason_or_none() {
 
 #[test]
 fn the_handshake() {
-    let provides = json!([{"kind": "provider", "namespace": "one", "id": "p/m"}]);
+    let provides = json!([{"kind": "provider", "namespace": "p", "id": "m"}]);
     for (released, manners) in both() {
         let mut stage = Stage::new(v2(), manners.clone());
         stage.casts("one", || Puppet::new().with_models(&["plugin/one/p/other"]));

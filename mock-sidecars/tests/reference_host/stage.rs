@@ -656,14 +656,16 @@ fn check(contract: &Contract, seat: &mut Seat<'_>, line: &[u8]) {
 
 /// A plugin as `start` takes it.
 pub(crate) fn plugin(contract: &Contract, name: &str, runtime: &Value) -> Value {
-    let mut block = json!({"command": "/bin/guest"});
+    let version = format!("reasonix.io/plugin/v{}", contract.major);
+    let mut manifest = json!({
+        "apiVersion": version, "name": name, "version": "1.0.0", "description": name, "contributes": {},
+        "runtime": {"command": "/bin/guest"},
+    });
     for (member, value) in runtime.as_object().into_iter().flatten() {
+        let stands_beside = ["provides", "requires"].contains(&member.as_str());
+        let block = if stands_beside { &mut manifest } else { &mut manifest["runtime"] };
         block[member] = value.clone();
     }
-    let version = format!("reasonix.io/plugin/v{}", contract.major);
-    let manifest = json!({
-        "apiVersion": version, "name": name, "version": "1.0.0", "description": name, "contributes": {}, "runtime": block,
-    });
     json!({"name": name, "enabled": true, "manifest": manifest})
 }
 

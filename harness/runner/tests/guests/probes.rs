@@ -218,7 +218,9 @@ fn a_probe_that_cannot_write_is_killed_at_once() {
             vec![Action::Reading { link: 0, on: false }, write_to(1, vec![0; 200_000]), tell(Order::Ping)]
         }
         // It is heard although its output is stuck: the pipe takes all of 64 KiB before it is full.
-        Input::Wrote(_) if link == 1 && told[1].wrote >= 64 << 10 && !killed => {
+        Input::Wrote(_) | Input::Pong
+            if link == 1 && told[1].wrote >= 64 << 10 && told[1].pongs == 1 && !killed =>
+        {
             killed = true;
             vec![Action::Kill { link: 1 }]
         }

@@ -27,7 +27,7 @@ fn handshakes(manners: &Manners) -> String {
             stage.checks = false;
             let greeting = greeting.clone();
             stage.casts("one", move || Puppet::new().greets(greeting.clone()));
-            let provides = json!([{"kind": "provider", "namespace": "one", "id": "p/m"}]);
+            let provides = json!([{"kind": "provider", "namespace": "p", "id": "m"}]);
             let block =
                 json!({"intercepts": ["tool.before"], "capabilities": capabilities, "provides": provides});
             let entry = plugin(v2(), "one", &block);
