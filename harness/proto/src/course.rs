@@ -1,7 +1,7 @@
 //! What a host did in each script of a recording, in a form in which two hosts can be put beside each other.
 //!
 //! What a host writes to one guest is in order, between guests there is none, so each launch of a guest has a strand of
-//! its own; what the driver told is one more. Frames count as in a replay ([`said`](crate::replay::said)): as JSON
+//! its own; what the driver told is one more. Frames count as in a replay ([`said`]): as JSON
 //! values, without what may differ each time. So do the names that a host makes up, and what it says to people.
 
 use std::collections::BTreeMap;

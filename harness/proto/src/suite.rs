@@ -81,7 +81,7 @@ impl std::fmt::Debug for Suite {
 
 /// How many tours of a host one process plays: what runs side by side is done sooner, and when one is cut short it is
 /// those of its process that are played again.
-const HOST_TOURS_TOGETHER: usize = 20;
+pub const HOST_TOURS_TOGETHER: usize = 20;
 
 impl Suite {
     /// The rows that bind `side`, in the order of the table.
