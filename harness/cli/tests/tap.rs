@@ -503,7 +503,9 @@ fn a_line_without_an_end_costs_bounded_memory() {
     assert_eq!((total, used.status.code()), (1 << 30, Some(0)));
     assert!(used.rusage.maxrss < 128 << 20, "{}", used.rusage.maxrss);
     let record = lines(&path);
-    assert!(record.iter().any(|line| line["oversize"]["from"] == "guest"), "{record:?}");
+    // On a machine that has much else to do the record may lag so far behind that all of the line is lost there.
+    let told = |line: &Value| ["oversize", "lost"].iter().any(|it| line[*it]["from"] == "guest");
+    assert!(record.iter().any(told), "{record:?}");
 }
 
 // ---- judging ----
