@@ -551,7 +551,11 @@ fn every_call(x: &Exchange<'_>) -> Sight {
     }
     match (at_once(x, TURN, died(x)), came_of(x, "action")) {
         // Whoever says why it cannot be done has failed it as well.
-        (Sight::Saw(AT_ONCE, _), Sight::Saw(REFUSED, at)) => Sight::Saw(AT_ONCE, at),
+        (Sight::Saw(AT_ONCE, _), Sight::Saw(REFUSED, at))
+            if died(x).is_some_and(|died| time_of(x, at) < died + AT_ONCE_MICROS) =>
+        {
+            Sight::Saw(AT_ONCE, at)
+        }
         (Sight::Saw(AT_ONCE, _), _) => at_once(x, "action", died(x)),
         (other, _) => other,
     }
