@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use sidecert_proto::digest;
@@ -56,6 +58,8 @@ struct Recording {
 struct Plan {
     path: &'static str,
     suite: &'static str,
+    /// Which end is recorded: `guest` or `host`.
+    role: &'static str,
     program: &'static str,
     options: &'static [&'static str],
     target: &'static [&'static str],
@@ -65,10 +69,30 @@ struct Plan {
 const WHOLE: &[&str] =
     &["--exercise", "all", "--provoke", "mock-sidecars/provocations.toml", "--profile", "reference"];
 
+/// All of a host that takes no time limit of the protocol, but for payloads beyond 64 KiB: a recording has the asks for
+/// them, and their pages, byte for byte.
+const OF_A_HOST: &[&str] =
+    &["--driver", "shim", "--profile", "reference", "--skip", "reasonix/host-content/*"];
+
+/// The same with these payloads, but for the rows that need a great many of them or one of eight megabytes.
+const OF_A_HOST_WITH_CONTENTS: &[&str] = &[
+    "--driver",
+    "shim",
+    "--profile",
+    "reference",
+    "--skip",
+    "reasonix/host-content/too-large-not-sent",
+    "--skip",
+    "reasonix/host-content/newest-kept",
+    "--skip",
+    "reasonix/host-content/oldest-expire",
+];
+
 const PLANS: &[Plan] = &[
     Plan {
         path: "mock-v1",
         suite: "reasonix-v1",
+        role: "guest",
         program: "the mock guest of this repository",
         options: WHOLE,
         target: &["sidecert", "mock", "guest", "--suite", "reasonix-v1"],
@@ -76,6 +100,7 @@ const PLANS: &[Plan] = &[
     Plan {
         path: "mock-v2",
         suite: "reasonix-v2",
+        role: "guest",
         program: "the mock guest of this repository",
         options: WHOLE,
         target: &["sidecert", "mock", "guest", "--suite", "reasonix-v2"],
@@ -83,6 +108,7 @@ const PLANS: &[Plan] = &[
     Plan {
         path: "mock-v1-speaks-too-soon",
         suite: "reasonix-v1",
+        role: "guest",
         program: "the mock guest of this repository, with a flaw",
         options: &["--only", "reasonix/lifecycle/silent-before-initialized"],
         target: &["sidecert", "mock", "guest", "--suite", "reasonix-v1", "--flaw", "speaks-too-soon"],
@@ -90,6 +116,7 @@ const PLANS: &[Plan] = &[
     Plan {
         path: "mock-v2-serves-string-ids",
         suite: "reasonix-v2",
+        role: "guest",
         program: "the mock guest of this repository, with a flaw",
         options: &["--only", "reasonix/envelope/string-id-refused"],
         target: &["sidecert", "mock", "guest", "--suite", "reasonix-v2", "--flaw", "serves-string-ids"],
@@ -97,6 +124,7 @@ const PLANS: &[Plan] = &[
     Plan {
         path: "python-v2",
         suite: "reasonix-v2",
+        role: "guest",
         program: "mock-sidecars/python/guest.py of this repository",
         options: WHOLE,
         target: &["python3", "-I", "-S", "mock-sidecars/python/guest.py"],
@@ -104,9 +132,42 @@ const PLANS: &[Plan] = &[
     Plan {
         path: "node-v2",
         suite: "reasonix-v2",
+        role: "guest",
         program: "mock-sidecars/node/guest.mjs of this repository",
         options: WHOLE,
         target: &["node", "mock-sidecars/node/guest.mjs"],
+    },
+    Plan {
+        path: "reference-host-v1",
+        suite: "reasonix-v1",
+        role: "host",
+        program: "the reference host of this repository",
+        options: OF_A_HOST,
+        target: &["sidecert", "mock", "host", "--suite", "reasonix-v1"],
+    },
+    Plan {
+        path: "reference-host-v2",
+        suite: "reasonix-v2",
+        role: "host",
+        program: "the reference host of this repository",
+        options: OF_A_HOST_WITH_CONTENTS,
+        target: &["sidecert", "mock", "host", "--suite", "reasonix-v2"],
+    },
+    Plan {
+        path: "reference-host-v2-released",
+        suite: "reasonix-v2",
+        role: "host",
+        program: "the reference host of this repository, where it follows the released one",
+        options: OF_A_HOST,
+        target: &["sidecert", "mock", "host", "--suite", "reasonix-v2", "--released"],
+    },
+    Plan {
+        path: "python-host-v2",
+        suite: "reasonix-v2",
+        role: "host",
+        program: "mock-sidecars/python/host.py of this repository",
+        options: OF_A_HOST,
+        target: &["python3", "mock-sidecars/python/host.py", "--suite", "reasonix-v2"],
     },
 ];
 
@@ -132,7 +193,7 @@ pub(crate) fn record(repository: &Repository) -> Outcome {
             path: plan.path.to_owned(),
             suite: plan.suite.to_owned(),
             program: plan.program.to_owned(),
-            role: "guest".to_owned(),
+            role: plan.role.to_owned(),
             made: output(repository.command("date").args(["-u", "+%Y-%m-%d"]))?.trim().to_owned(),
             how,
             redacted: false,
@@ -150,21 +211,29 @@ const HEAD: &str = "\
 
 ";
 
-/// Plays the suite against a guest of ours; gives the command.
+/// Plays the suite against a program of ours; gives the command.
 fn make(repository: &Repository, plan: &Plan) -> Result<String, String> {
-    let mut words = vec!["check", "guest", "--suite", plan.suite, "--seed", "1"];
+    let mut words = vec!["check", plan.role, "--suite", plan.suite, "--seed", "1"];
     words.extend(plan.options);
-    let folder = format!("{FOLDER}/{}", plan.path);
-    let mut check = repository.command("sidecert");
-    // Nobody else's paths go into a recording.
-    let built = repository.root.join("target/debug");
-    let paths = env::var_os("PATH").unwrap_or_default();
-    let paths = env::join_paths([built].into_iter().chain(env::split_paths(&paths)));
-    check.env("PATH", paths.map_err(|error| error.to_string())?);
-    // Where the guest is told to work stands in its handshake: below a folder that every Linux has.
-    check.env("TMPDIR", SHARED_MEMORY);
-    check.args(&words).args(["--quiet", "--record", &folder, "--"]).args(plan.target);
-    let status = check.status().map_err(|error| format!("sidecert: {error}"))?;
+    let folder = repository.root.join(FOLDER).join(plan.path);
+    let fault = |error: std::io::Error| format!("{}: {error}", plan.path);
+    // A recording says where a program works and, of guests of ours, what it is called and which variables there are:
+    // the program is called from a folder that every Linux has, with a copy of it there, and hardly any variables.
+    let stage = Path::new(SHARED_MEMORY).join("sidecert");
+    fs::create_dir(&stage).map_err(fault)?;
+    let made = (|| {
+        fs::copy(repository.root.join("target/debug/sidecert"), stage.join("sidecert"))?;
+        symlink(repository.root.join("mock-sidecars"), stage.join("mock-sidecars"))?;
+        let paths = env::var_os("PATH").unwrap_or_default();
+        let paths = [stage.clone()].into_iter().chain(env::split_paths(&paths));
+        let paths = env::join_paths(paths).map_err(std::io::Error::other)?;
+        let mut check = Command::new(stage.join("sidecert"));
+        check.current_dir(&stage).env_clear().env("PATH", paths).env("TMPDIR", SHARED_MEMORY);
+        check.args(&words).args(["--quiet", "--record"]).arg(&folder).arg("--").args(plan.target);
+        check.status()
+    })();
+    fs::remove_dir_all(&stage).map_err(fault)?;
+    let status = made.map_err(fault)?;
     // A flaw is found, and that is what is recorded.
     if !matches!(status.code(), Some(0 | 1)) {
         return Err(format!("{}: {status}", plan.path));

@@ -4,7 +4,7 @@ use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::judge::{Judged, ProcessEnd};
 use sidecert_proto::requirement::{Basis, Check, Cite, Level, Requirement};
 use sidecert_proto::run::Run;
-use sidecert_proto::script::Need;
+use sidecert_proto::script::{Need, SLOW};
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{End, Wait};
 use sidecert_proto::verdict::{Broken, Verdict, Why};
@@ -208,6 +208,9 @@ fn open(facts: &Facts<'_>, row: &Requirement, why: &Why) -> (Option<String>, Opt
         (Why::NotProvoked(_), Some(known)) if !facts.run.provocations.contains_key(known.name) => {
             let says = format!("where the file says of `{}`: {}", known.name, known.says);
             (Some("--provoke FILE".to_owned()), Some(says))
+        }
+        (Why::NotExercised(SLOW), _) => {
+            (Some("--slow".to_owned()), Some("it takes as long as a time limit of the protocol".to_owned()))
         }
         (Why::NotExercised(group), _) => {
             let known = facts.suite.exercises.iter().find(|known| known.name == *group);

@@ -37,6 +37,8 @@ pub const LINE_BYTES_MAX: usize = 24 << 20;
 
 /// The most bytes that a `fill` may stand for.
 pub const FILL_BYTES_MAX: u64 = 16 << 20;
+/// From how many repetitions on a letter is recorded by how often it stands there.
+const FILL_BYTES_MIN: usize = 4 << 10;
 
 /// One line of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -461,6 +463,9 @@ fn write_frame(out: &mut Vec<u8>, frame: &Frame<'_>) {
 pub(crate) fn write_payload(out: &mut Vec<u8>, payload: &Payload<'_>) {
     match payload {
         Payload::Json(text) => {
+            if let Some(fill) = filled(text) {
+                return write_payload(out, &fill);
+            }
             out.extend_from_slice(b",\"json\":");
             out.extend_from_slice(text.as_bytes());
         }
@@ -476,6 +481,25 @@ pub(crate) fn write_payload(out: &mut Vec<u8>, payload: &Payload<'_>) {
             out.push(b'}');
         }
     }
+}
+
+/// A JSON text as a fill, if most of it is one letter that is repeated, as in frames that are to be long: megabytes that
+/// say nothing need no place on a disk. Letters, since a run of those can only stand in a string.
+fn filled(text: &str) -> Option<Payload<'_>> {
+    if text.len() < 2 * FILL_BYTES_MIN {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let middle = bytes.len() / 2;
+    let byte = bytes[middle];
+    let before = bytes[..middle].iter().rev().take_while(|one| **one == byte).count();
+    let after = bytes[middle..].iter().take_while(|one| **one == byte).count();
+    let (start, end) = (middle - before, middle + after);
+    let count = (end - start) as u64;
+    (byte.is_ascii_alphabetic() && (FILL_BYTES_MIN as u64..=FILL_BYTES_MAX).contains(&count)).then(|| {
+        let (head, tail) = (Cow::Borrowed(&text[..start]), Cow::Borrowed(&text[end..]));
+        Payload::Fill { head, byte, count, tail }
+    })
 }
 
 fn write_kind(out: &mut Vec<u8>, kind: &Kind<'_>) {

@@ -3,8 +3,9 @@
 
 use jsonschema::Validator;
 use serde_json::Value;
+use sidecert_proto::contract::Side;
 use sidecert_proto::run::Run;
-use sidecert_proto::transcript::{Kind, LINE_BYTES_MAX, Record, Writer, read};
+use sidecert_proto::transcript::{Event, Frame, Kind, LINE_BYTES_MAX, Payload, Record, Writer, read};
 use sidecert_proto::wire::{Deframer, Line};
 
 fn schema(text: &str) -> Validator {
@@ -17,39 +18,72 @@ fn errors(schema: &Validator, value: &Value) -> Vec<String> {
 }
 
 const TRANSCRIPT: &str = include_str!("../../../golden/samples/transcript-1.ndjson");
+/// Of a host: what is told around it.
+const OF_A_HOST: &str = include_str!("../../../golden/samples/transcript-1-host.ndjson");
 const RUN: &str = include_str!("../../../golden/samples/run-1.json");
 
 #[test]
 fn a_stored_transcript_fits_its_schema_and_is_written_as_it_was_read() {
     let schema = schema(include_str!("../schema/transcript-1.schema.json"));
-    let mut writer = Writer::default();
-    for line in TRANSCRIPT.lines() {
-        let value: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(errors(&schema, &value), Vec::<String>::new(), "{line}");
-        writer.record(&read(line.as_bytes()).unwrap());
+    for sample in [TRANSCRIPT, OF_A_HOST] {
+        let mut writer = Writer::default();
+        for line in sample.lines() {
+            let value: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(errors(&schema, &value), Vec::<String>::new(), "{line}");
+            writer.record(&read(line.as_bytes()).unwrap());
+        }
+        assert_eq!(String::from_utf8(writer.text).unwrap(), sample);
     }
-    assert_eq!(String::from_utf8(writer.text).unwrap(), TRANSCRIPT);
 }
 
 #[test]
-fn the_sample_has_every_kind_of_event() {
+fn the_samples_have_every_kind_of_event() {
     let kinds: std::collections::BTreeSet<String> = TRANSCRIPT
         .lines()
+        .chain(OF_A_HOST.lines())
         .filter_map(|line| match read(line.as_bytes()).unwrap() {
             Record::Event(event) => Some(match event.kind {
                 Kind::Frame(frame) => {
                     format!("{:?}", frame.payload).split(['(', ' ']).next().unwrap().to_owned()
                 }
+                Kind::Told { what, .. } => format!("{what:?}"),
                 kind => format!("{kind:?}").split(['(', ' ']).next().unwrap().to_owned(),
             }),
             _ => None,
         })
         .collect();
     let expected = [
-        "Begin", "Blocked", "Broken", "Bytes", "Closed", "Ended", "Exited", "Fill", "Json", "Killed", "Left",
-        "Lost", "Oversize", "Starved", "Stderr", "Tail", "Text", "TimedOut", "Unknown", "Waited", "Wrote",
+        "Alive", "Ask", "Begin", "Beyond", "Blocked", "Broken", "Bytes", "Closed", "Did", "Ended", "Exited",
+        "Fill", "Found", "Gone", "Json", "Killed", "Launched", "Left", "Lost", "Other", "Outcome",
+        "Oversize", "Settled", "Shim", "Shown", "Signal", "Starved", "Stderr", "Tail", "Text", "TimedOut",
+        "Unknown", "Waited", "Wrote",
     ];
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_letter_that_is_repeated_takes_no_place() {
+    let frame = |byte: &str| format!("{{\"id\":1,\"x\":\"{}é\"}}", byte.repeat(8 << 20));
+    let written = |text: &str| {
+        let mut writer = Writer::default();
+        let frame = Frame {
+            from: Side::Guest,
+            label: None,
+            departs: None,
+            open: false,
+            payload: Payload::of(text.as_bytes()),
+        };
+        writer.event(&Event { t: 0, link: 0, kind: Kind::Frame(frame) });
+        writer.text
+    };
+    let text = frame("x");
+    let line = written(&text);
+    assert!(line.len() < 200, "{}", line.len());
+    let Record::Event(event) = read(line.trim_ascii_end()).unwrap() else { panic!("it is an event") };
+    let Kind::Frame(frame_read) = event.kind else { panic!("it is a frame") };
+    assert_eq!((&*frame_read.payload.bytes(), frame_read.payload.id()), (text.as_bytes(), Some(1)));
+    // A run of digits may be a number.
+    assert!(written(&frame("1")).len() > 8 << 20);
 }
 
 #[test]
