@@ -23,7 +23,8 @@ use sidecert_mocks::MockHost;
 use sidecert_mocks::reasonix::host::Manners;
 use sidecert_proto::contract::Side;
 use sidecert_proto::judge::Judge;
-use sidecert_proto::script::{Launch, Setting};
+use sidecert_proto::machine::Launch;
+use sidecert_proto::script::Setting;
 use sidecert_proto::sim;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{Record, read};
@@ -164,8 +165,11 @@ fn check(suite: &Suite, argv: &[&str]) -> (f64, Counted) {
 fn asked(argv: &[&str], bytes: usize) -> f64 {
     let padding = "x".repeat(4 << 20);
     let asks = bytes / padding.len();
-    let text: String =
-        (0..asks).map(|ask| format!("{{\"ask\":{ask},\"do\":\"none\",\"text\":\"{padding}\"}}\n"))).collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().display();
+    let hello = format!("{{\"shim\":1,\"suite\":\"reasonix-v2\",\"folder\":\"{folder}\"}}\n");
+    let ask = |ask| format!("{{\"ask\":{ask},\"do\":\"none\",\"text\":\"{padding}\"}}\n");
+    let text: String = std::iter::once(hello).chain((0..asks).map(ask)).collect();
     let start = Instant::now();
     let mut host = Command::new(argv[0])
         .args(&argv[1..])
