@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use sidecert_proto::contract::Side;
 use sidecert_proto::judge::Judged;
 use sidecert_proto::script::{Script, ScriptDef};
 use sidecert_proto::suite::Suite;
@@ -10,16 +11,17 @@ use crate::exit::Fault;
 use crate::output;
 
 /// Reads the scripts in these files.
-pub(crate) fn read(paths: &[PathBuf], suite: &Suite) -> Result<Vec<Script>, Fault> {
+pub(crate) fn read(paths: &[PathBuf], suite: &Suite, target: Side) -> Result<Vec<Script>, Fault> {
     let mut scripts: Vec<Script> = Vec::new();
     for path in paths {
         let script = one(path)?;
         let fault = |says: String| Fault::usage(format!("--script {}: {says}", path.display()));
-        let taken = suite.scripts(suite.requirements).into_iter().chain([suite.opening, suite.closing]);
+        let (opening, closing) = suite.frame(target);
+        let taken = suite.scripts(suite.requirements).into_iter().chain([opening, closing]);
         if taken.map(|known| known.name).any(|name| name == script.name) {
             return Err(fault(format!("the suite has a script called {:?} itself", script.name)));
         }
-        if let Some(label) = script.unsendable() {
+        if let Some(label) = script.unsendable(target) {
             return Err(fault(format!(
                 "the frame {label:?} has a $capture that no await and no reaction keeps, so it is never sent"
             )));

@@ -5,10 +5,12 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::Output;
 
 use serde_json::Value;
-use support::{mock_host, python_host, reasonix_cli, sidecert, stderr, stdout};
+use support::{mock_host, python_host, reasonix_cli, sidecert, stderr, stdout, workspace};
+use tempfile::TempDir;
 
 const SUITES: [&str; 2] = ["reasonix-v1", "reasonix-v2"];
 
@@ -122,6 +124,30 @@ fn a_comparison_shows_the_place_of_a_flaw() {
         );
         assert!(text.contains(&format!("differs │ {}", format!("{what} {point}").trim_end())), "{text}");
     }
+}
+
+#[test]
+fn a_script_of_ones_own_is_played_to_its_end() {
+    let page = fs::read_to_string(workspace().join("docs/scripts.md")).unwrap();
+    let blocks = page.split("```json\n").skip(1).filter_map(|block| block.split_once("```"));
+    let asks = blocks.map(|(script, _)| script).find(|script| script.contains("{\"ask\":")).unwrap();
+    let folder = TempDir::new().unwrap();
+    let script = folder.path().join("mine.script");
+    let play = |text: &str| {
+        fs::write(&script, text).unwrap();
+        let only = ["--only", "reasonix/host-envelope/answered-once", "--script", script.to_str().unwrap()];
+        shim("reasonix-v2", &only, &mock_host("reasonix-v2", &[]))
+    };
+    let output = play(asks);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    // It waits for an intercept that nobody asked for.
+    let output = play(&asks.replace("[\"input.receive\"]", "[]"));
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stdout(&output).contains("the script blocks-the-user was not played to its end"), "{output:?}");
+    // What nothing of a host's script captures.
+    let output = play(&asks.replace("{\"$capture\":\"command\"}", "{\"$capture\":\"nope\"}"));
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("\"start\" has a $capture that no"), "{}", stderr(&output));
 }
 
 #[test]

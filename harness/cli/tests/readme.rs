@@ -1,4 +1,4 @@
-//! What both READMEs say is what the program does.
+//! What both READMEs, and the page about scripts, say is what the program does.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 
-use support::{mock, sidecert, workspace};
+use support::{mock, mock_host, sidecert, workspace};
 
 const READMES: [&str; 2] = ["README.md", "README.zh-CN.md"];
 
@@ -48,6 +48,31 @@ fn both_say_the_same_commands() {
         blocks.into_iter().filter(|(language, _)| language != "text").collect::<Vec<_>>()
     });
     assert_eq!(english, chinese);
+}
+
+#[test]
+fn the_scripts_of_their_page_play() {
+    let scripts = blocks(&text("docs/scripts.md")).into_iter().map(|(_, block)| block);
+    let scripts: Vec<String> =
+        scripts.filter(|block| block.contains("{\"script\":") && block.lines().count() > 1).collect();
+    assert_eq!(scripts.len(), 3);
+    let folder = tempfile::tempdir().unwrap();
+    for script in scripts {
+        let path = folder.path().join("one.script");
+        fs::write(&path, &script).unwrap();
+        let path = path.display().to_string();
+        let (mut words, target) = if script.contains("{\"ask\":") {
+            let words =
+                vec!["check", "host", "--driver", "shim", "--only", "reasonix/host-envelope/answered-once"];
+            (words, mock_host("reasonix-v2", &[]))
+        } else {
+            (vec!["check", "guest", "--only", "reasonix/envelope/answered-once"], mock("reasonix-v2", None))
+        };
+        words.extend(["--suite", "reasonix-v2", "--script", &path, "--"]);
+        words.extend(target.iter().map(String::as_str));
+        let output = sidecert(words);
+        assert_eq!(output.status.code(), Some(0), "{script}{output:?}");
+    }
 }
 
 #[test]

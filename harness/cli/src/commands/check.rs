@@ -98,7 +98,7 @@ pub(crate) fn checked(
     let exercised = exercised(suite, args)?;
     let seed = args.seed.map_or_else(drawn, Ok)?;
     args.judging.report.iter().filter_map(|to| to.path.as_deref()).try_for_each(output::has_a_place)?;
-    let given = scripts::read(&args.script, suite)?;
+    let given = scripts::read(&args.script, suite, side)?;
     let scratch = scratch()?;
     let workspace = scratch.path().join("workspace");
     fs::create_dir(&workspace).map_err(|error| Fault::not_written("a temporary folder", &error))?;

@@ -16,7 +16,8 @@ pub use text::ScriptFault;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::contract::Contract;
+use crate::contract::{Contract, Side};
+use crate::json::quoted;
 use crate::machine::{Launch, Order};
 use crate::transcript::Payload;
 
@@ -319,8 +320,12 @@ pub enum Reply {
 /// What a script captures, and whether that is all that it needs.
 impl Script {
     /// The first frame that would never be sent, since nothing in the script captures what it needs: its label.
-    pub fn unsendable(&self) -> Option<&str> {
+    pub fn unsendable(&self, target: Side) -> Option<&str> {
         let mut captures = Captures::new();
+        if target == Side::Host {
+            let known = GIVEN.iter().chain([&PROMPT]);
+            captures.extend(known.map(|name| ((*name).to_owned(), String::new())));
+        }
         for reaction in &self.reactions {
             reaction.when.captured(&mut captures);
         }
@@ -350,9 +355,25 @@ fn unsendable<'s>(steps: &'s [Step], captures: &Captures) -> Option<&'s str> {
         | Step::Tail { label, frame: Outgoing::Template(template), .. } => {
             template.lacks(captures).then(|| label.as_deref().unwrap_or("without a label"))
         }
+        Step::Ask { label, what } => what.lacks(captures).then_some(label.as_str()),
         Step::Repeat { steps, .. } | Step::Each { steps, .. } => unsendable(steps, captures),
         _ => None,
     })
+}
+
+/// What a script of a host has captured when it begins: the workspace, and the command and the environment of a plugin
+/// that is a guest of ours.
+const GIVEN: [&str; 3] = ["workspace", "command", "environment"];
+/// What the host asked its user last: under which name it is answered.
+pub(crate) const PROMPT: &str = "prompt";
+
+/// What a script of a host has captured when it begins.
+pub(crate) fn given(setting: &Setting<'_>) -> Captures {
+    let Launch { command, env, .. } = setting.probe;
+    let env = env.iter().map(|(name, value)| format!("{}:{}", quoted(name), quoted(value)));
+    let env = format!("{{{}}}", env.collect::<Vec<_>>().join(","));
+    let values = [quoted(setting.workspace), quoted(command), env];
+    GIVEN.into_iter().map(str::to_owned).zip(values).collect()
 }
 
 /// Building scripts in Rust; what is built is plain data.

@@ -24,7 +24,7 @@ use super::{Peer, Play};
 use crate::budget::Budget;
 use crate::contract::Side;
 use crate::machine::{Action, Input, LinkId, Machine, Micros, Order};
-use crate::script::{Outgoing, Pattern, ScriptDef, Setting, Step, Within};
+use crate::script::{self, Outgoing, Pattern, ScriptDef, Setting, Step, Within};
 use crate::suite::Suite;
 use crate::transcript::{End, Event, Frame, Kind, Payload, Told, Wait, Writer};
 
@@ -195,7 +195,9 @@ impl<'a> Cast<'a> {
         self.note(0, now, Kind::Begin { script: Cow::Borrowed(def.name) });
         (self.current, self.known, self.spawning) = (None, self.links.len(), 0);
         self.shim.begin();
-        self.script = Some(Playing::new(def.name, script));
+        let mut playing = Playing::new(def.name, script);
+        playing.captures = script::given(&self.setting);
+        self.script = Some(playing);
     }
 
     fn step(&mut self, steps: &[Step], place: usize, now: Micros) {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Cast, What};
 use crate::json::{Kind as JsonKind, Node, Tape, quoted};
 use crate::machine::{Action, Exited, Input, Micros};
-use crate::script::{Step, Template};
+use crate::script::{PROMPT, Step, Template};
 use crate::transcript::{Kind, Told, Wait};
 use crate::wire::{Deframer, Line};
 
@@ -226,7 +226,7 @@ impl Cast<'_> {
             Some(what) => {
                 // A prompt is answered under the name that it was shown with.
                 if let (Some(script), Some(prompt)) = (&mut self.script, root.pointer("/shown/prompt")) {
-                    script.captures.insert("prompt".to_owned(), prompt.raw().to_owned());
+                    script.captures.insert(PROMPT.to_owned(), prompt.raw().to_owned());
                 }
                 let body = root.get(what.name()).map_or(json, Node::raw).to_owned();
                 self.told(0, what, &body, now);
