@@ -198,6 +198,7 @@ fn a_flawless_mock_passes_everything_that_can_be_seen(side: Side) {
     for (suite, isolate) in everywhere() {
         let (judged, _) = run(suite, How { side, isolate, ..PLAIN });
         assert!(judged.ours.is_empty(), "{:?}", judged.ours);
+        assert!(judged.late.is_empty(), "{:?}", judged.late);
         assert!(judged.faults.is_empty(), "{:?}", judged.faults);
         for (row, verdict) in &judged.verdicts {
             let ok =
@@ -437,6 +438,39 @@ fn a_wrong_frame_of_our_own_is_told_as_ours_and_fails_nobody() {
         );
         assert!(failing(&judged).is_empty());
     }
+}
+
+#[test]
+fn what_a_host_writes_when_all_is_over_is_told_as_late() {
+    let suite = &sidecert_cases::reasonix::V2;
+    let contract = small(suite);
+    let row = suite.rows(Side::Host).find(|row| row.id == "reasonix/host-envelope/answered-once").unwrap();
+    let selected = BTreeSet::from([row.id.to_owned()]);
+    let probe = Launch { command: "/probe".to_owned(), ..Launch::default() };
+    let setting = Setting { probe: &probe, workspace: "/workspace", ..Setting::plain(&contract) };
+    let recordings = sim::rehearse(suite, Side::Host, setting, &suite.scripts([row]), false, &mut || {
+        Box::new(MockHost::new(&contract, Manners::default(), None))
+    });
+    let [recording] = <[_; 1]>::try_from(recordings.unwrap()).unwrap();
+    // The turn is over, and so is all that it caused; then there is one event more.
+    let text = String::from_utf8(recording).unwrap();
+    let settled = text.lines().filter(|line| line.contains("\"settled\":true")).nth(1).unwrap();
+    let t = settled.split(',').next().unwrap();
+    let event = r#""method":"extension/event","params":{"event":"session.start","payload":{}}"#;
+    let late = format!("{t},\"l\":1,\"from\":\"host\",\"json\":{{\"jsonrpc\":\"2.0\",{event}}}}}");
+    let count = text.lines().count() - 2;
+    let footer = |events| format!("\"events\":{events}}}");
+    let edited =
+        text.replace(settled, &format!("{settled}\n{late}")).replace(&footer(count), &footer(count + 1));
+    let told = [&text, &edited].map(|text| {
+        let mut judge = Judge::new(suite, Side::Host, Profile::Specified, setting, &selected);
+        judge.begin("001");
+        judge.read(text.as_bytes());
+        let judged = judge.finish();
+        assert!(judged.faults.is_empty(), "{:?}", judged.faults);
+        judged.late.into_iter().map(|(_, method)| method).collect::<Vec<_>>()
+    });
+    assert_eq!(told, [vec![], vec!["extension/event".to_owned()]]);
 }
 
 #[test]

@@ -17,6 +17,6 @@ mod texts;
 pub use mask::Masked;
 pub use report::{
     Basis, Cause, Cite, CiteKind, Compared, Contract, Counts, Difference, Environment, Fault, Format, Frame,
-    LeftOut, Level, Location, Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Seen,
-    Target, Tool, Verdict, Wait, WaitFor, Why,
+    LateFrame, LeftOut, Level, Location, Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement,
+    Role, Seen, Target, Tool, Verdict, Wait, WaitFor, Why,
 };

@@ -48,6 +48,10 @@ pub struct Report {
     pub causes: Vec<Cause>,
     /// Wrong frames that sidecert itself sent without meaning to.
     pub ours: Vec<OwnFrame>,
+    /// What a host under test wrote to guests when its driver had said that all that it was asked for is over, and no
+    /// guest had done anything since: the driver says so too soon, or the host does more by itself. No verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<LateFrame>,
     /// What was waited for, and how long.
     pub waits: Vec<Wait>,
     /// The longest of [`Report::waits`]; 0 where there was none.
@@ -443,6 +447,18 @@ pub struct OwnFrame {
     pub event: u64,
     /// What is wrong with it.
     pub says: String,
+}
+
+/// A frame of a host under test that came when all that it was asked for was said to be over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LateFrame {
+    /// The process that wrote it.
+    pub process: String,
+    /// The number of the event in its recording.
+    pub event: u64,
+    /// Its method.
+    pub method: String,
 }
 
 /// One wait of the run.

@@ -78,6 +78,7 @@ pub fn render(report: &Report, style: Style) -> String {
     }
     processes(&mut page, report, verbose);
     ours(&mut page, report);
+    late(&mut page, report);
     outcome(&mut page, report, verbose);
     page.finish()
 }
@@ -348,6 +349,24 @@ fn ours(page: &mut Page, report: &Report) {
     for frame in &report.ours {
         let place = format!("process {}, event {}: {}", frame.process, frame.event, frame.says);
         page.row(&Row::new("", &place));
+    }
+}
+
+fn late(page: &mut Page, report: &Report) {
+    if report.late.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line(
+        "LATE",
+        Paint::Yellow,
+        "what the host wrote when its driver had said that all was over: it says so too soon, or the host does more by itself",
+    );
+    for frame in &report.late {
+        page.row(&Row::new(
+            "",
+            &format!("process {}, event {}: {}", frame.process, frame.event, frame.method),
+        ));
     }
 }
 

@@ -5,8 +5,8 @@
 //! that other files refer to (the tool, the suite, the edition, the ids of requirements).
 
 use crate::report::{
-    Cause, Cite, Compared, Contract, Difference, Environment, Frame, LeftOut, Location, Outcome, OwnFrame,
-    Process, Report, Requirement, Seen, Target, Wait,
+    Cause, Cite, Compared, Contract, Difference, Environment, Frame, LateFrame, LeftOut, Location, Outcome,
+    OwnFrame, Process, Report, Requirement, Seen, Target, Wait,
 };
 
 /// Calls `visit` with every such string of `report`, in the order of the document.
@@ -56,7 +56,7 @@ macro_rules! texts {
 
 texts! {
     Report {
-        contract, target, seed, started, platform, outcome, requirements, causes, ours, waits, processes, compared,
+        contract, target, seed, started, platform, outcome, requirements, causes, ours, late, waits, processes, compared,
         environment;
         format, version, tool, suite, edition, role, profile, strict, counts, longest_wait_micros
     }
@@ -72,6 +72,7 @@ texts! {
     Location { process; event }
     Frame { label, text; event, micros, from, target, bytes, marked }
     OwnFrame { process, says; event }
+    LateFrame { process, method; event }
     Wait { process, script, label; awaited, micros, within_micros }
     Process { name, scripts, ended, exit, left, stderr_tail; }
     Compared { with, left_out, differences; scripts, alike, more }

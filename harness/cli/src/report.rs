@@ -100,6 +100,15 @@ pub(crate) fn build(facts: &Facts<'_>) -> reports::Report {
                 says: says.clone(),
             })
             .collect(),
+        late: judged
+            .late
+            .iter()
+            .map(|(at, method)| reports::LateFrame {
+                process: name(judged, at.process),
+                event: at.event,
+                method: method.clone(),
+            })
+            .collect(),
         longest_wait_micros: waits.iter().map(|wait| wait.micros).max().unwrap_or_default(),
         waits,
         processes: judged

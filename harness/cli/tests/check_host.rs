@@ -37,6 +37,7 @@ fn is_green(output: &Output) {
     let last = text.lines().rev().find(|line| line.contains(" pass, ")).unwrap_or_default();
     assert!(last.contains(" host: ") && last.contains(" 0 fail, 0 warn"), "{text}");
     assert!(!last.contains("cut short"), "{text}");
+    assert!(!text.lines().any(|line| line.starts_with("LATE")), "{text}");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! their row names, when it ends. What the target did is data: the only faults here are the recording's own.
 
 mod deciding;
+mod judged;
+mod settled;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,20 +13,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::contract::{Contract, Method, Side};
 use crate::exchange::{self, Pairs, Pending};
 use crate::json::{self, Node, Slots, Tape};
-use crate::machine::{Exited, Left, LinkId, Micros};
+use crate::machine::{LinkId, Micros};
 use crate::play::FENCE;
 use crate::requirement::{Basis, Check, Level, Requirement, Rule};
 use crate::rpc::{self, Envelope, Malformed};
 use crate::script::Setting;
 use crate::suite::Suite;
-use crate::transcript::{self, End, Event, Kind, LINE_BYTES_MAX, Record, Told, Wait};
+use crate::transcript::{self, End, Event, Kind, LINE_BYTES_MAX, Record, Told};
 use crate::verdict::{self, At, Profile, Sight, Verdict, Why};
 use crate::wire::{Deframer, Line};
+
+pub use judged::{Judged, ProcessEnd, RecordingFault, WaitTaken};
+use settled::Settled;
 
 /// The longest part of a script that is shown to judges, in bytes.
 const SLICE_BYTES_MAX: usize = 64 << 20;
 /// How many wrong frames of our own are told.
 pub const OURS_MOST: usize = 32;
+/// How many frames of a host that came too late are told.
+const LATE_MOST: usize = 32;
 /// How many waits are listed.
 const WAITS_MOST: usize = 10_000;
 /// How much of the end of standard error is kept, in bytes.
@@ -151,70 +158,6 @@ struct Tally {
     broken: Option<(At, String)>,
 }
 
-/// What a run says, requirement by requirement.
-#[derive(Debug)]
-pub struct Judged {
-    /// Every row that binds the target, in the order of the table.
-    pub verdicts: Vec<(&'static Requirement, Verdict)>,
-    /// Wrong frames of our own that did not mean to be wrong.
-    pub ours: Vec<(At, String)>,
-    /// The waits, in order, process by process.
-    pub waits: Vec<WaitTaken>,
-    /// The processes, in order.
-    pub processes: Vec<ProcessEnd>,
-    /// Why the first script that could not be played to its end could not.
-    pub cause: Option<String>,
-    /// The scripts that were played, and why each was not played to its end if it was not.
-    pub scripts: BTreeMap<String, Option<String>>,
-    /// What is wrong with the recording itself.
-    pub faults: Vec<RecordingFault>,
-}
-
-/// A wait of ours.
-#[derive(Clone, Debug)]
-pub struct WaitTaken {
-    /// In which process.
-    pub process: usize,
-    /// In which script.
-    pub script: String,
-    /// What for.
-    pub wait: Wait,
-    /// The label of the step, or of the frame whose answer it was.
-    pub label: Option<String>,
-    /// How long it took.
-    pub took: Micros,
-    /// How long it might have taken.
-    pub within: Micros,
-}
-
-/// How a process ended.
-#[derive(Clone, Debug, Default)]
-pub struct ProcessEnd {
-    /// The name of its recording.
-    pub name: String,
-    /// The scripts that began in it.
-    pub scripts: Vec<String>,
-    /// How its recording ended; `None` when it has no footer.
-    pub end: Option<End>,
-    /// How it ended.
-    pub exited: Option<Exited>,
-    /// What it left running.
-    pub left: Vec<Left>,
-    /// The end of its standard error.
-    pub stderr: String,
-}
-
-/// Something wrong with a recording.
-#[derive(Clone, Debug)]
-pub struct RecordingFault {
-    /// In which process.
-    pub process: usize,
-    /// In which line, counted from 1; 0 where it is the whole of it.
-    pub line: u64,
-    /// What.
-    pub says: String,
-}
-
 /// Judges one run.
 pub struct Judge<'c> {
     suite: &'static Suite,
@@ -260,6 +203,7 @@ struct Process<'c> {
     t: Micros,
     /// The connections, by link: one where a guest is the target, and as many as it launches where a host is.
     connections: BTreeMap<LinkId, Connection<'c>>,
+    settled: Settled,
     marks: Vec<Mark>,
     fresh: Vec<Fresh>,
     script: Option<Slice>,
@@ -296,6 +240,7 @@ impl<'c> Judge<'c> {
         let judged = Judged {
             verdicts: Vec::new(),
             ours: Vec::new(),
+            late: Vec::new(),
             waits: Vec::new(),
             processes: Vec::new(),
             cause: None,
@@ -343,6 +288,7 @@ impl<'c> Judge<'c> {
             events: 0,
             t: 0,
             connections: BTreeMap::new(),
+            settled: Settled::default(),
             marks: vec![Mark::default(); self.suite.rules.len()],
             fresh: Vec::new(),
             script: None,
@@ -511,6 +457,7 @@ impl<'c> Judge<'c> {
             }
             kind => {
                 process.keep(line);
+                process.settled.event(kind);
                 self.told(process, kind);
                 self.observe_all(process, event);
             }
@@ -586,6 +533,11 @@ impl<'c> Judge<'c> {
             Ok(Envelope::Notification { method, .. }) => framed.method = contract.method(method),
             Ok(Envelope::Response { id, .. }) => framed.answers = connection.pairs.answered(from, id),
             Err(_) => {}
+        }
+        if process.settled.frame(&framed) && self.judged.late.len() < LATE_MOST {
+            let at = At { process: self.judged.processes.len(), event: events };
+            let method = framed.root.get("method").and_then(|method| method.as_str());
+            self.judged.late.push((at, method.unwrap_or_default().into_owned()));
         }
         self.declares(&framed);
         self.depart(process, link, departs);

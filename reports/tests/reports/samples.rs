@@ -2,8 +2,8 @@
 
 use sidecert_reports::{
     Basis, Cause, Cite, CiteKind, Compared, Contract, Counts, Difference, Environment, Fault, Format, Frame,
-    LeftOut, Level, Location, Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement, Role, Seen,
-    Target, Tool, Verdict, Wait, WaitFor, Why,
+    LateFrame, LeftOut, Level, Location, Origin, Outcome, OwnFrame, Process, Profile, Report, Requirement,
+    Role, Seen, Target, Tool, Verdict, Wait, WaitFor, Why,
 };
 
 /// A run over a conforming guest.
@@ -82,6 +82,11 @@ pub(crate) fn compared() -> Report {
         at: event.map(|event| Location { process: "001-plain-turn".to_owned(), event }),
     };
     report.role = Role::Host;
+    report.late = vec![LateFrame {
+        process: "001-plain-turn".to_owned(),
+        event: 44,
+        method: "extension/event".to_owned(),
+    }];
     report.compared = Some(Compared {
         with: "the reference host of sidecert 0.1.0".to_owned(),
         scripts: 12,
@@ -263,6 +268,7 @@ pub(crate) fn said_by_a_target(text: &str) -> Report {
         cuts: vec![],
     }];
     report.ours = vec![OwnFrame { process: text.to_owned(), event: 1, says: text.to_owned() }];
+    report.late = vec![LateFrame { process: text.to_owned(), event: 1, method: text.to_owned() }];
     report.waits[0].label = Some(text.to_owned());
     for process in &mut report.processes {
         text.clone_into(&mut process.ended);
@@ -381,6 +387,7 @@ fn finished(requirements: Vec<Requirement>) -> Report {
         requirements,
         causes: vec![],
         ours: vec![],
+        late: vec![],
         waits: vec![
             Wait {
                 process: "001-handshake".to_owned(),
