@@ -534,7 +534,7 @@ impl<'c> Judge<'c> {
             Ok(Envelope::Response { id, .. }) => framed.answers = connection.pairs.answered(from, id),
             Err(_) => {}
         }
-        if process.settled.frame(&framed) && self.judged.late.len() < LATE_MOST {
+        if process.settled.frame(link, &framed) && self.judged.late.len() < LATE_MOST {
             let at = At { process: self.judged.processes.len(), event: events };
             let method = framed.root.get("method").and_then(|method| method.as_str());
             self.judged.late.push((at, method.unwrap_or_default().into_owned()));
