@@ -12,8 +12,9 @@
 //
 // A function gets the members of the ask. What it returns is done: a text, a list of models, members by name, or
 // nothing. `Blocked`, `Failed`, `Refused` and `Cannot` say that it did not come to that; any other error is a failure. Asks
-// are served side by side, so a `cancel` comes while a `turn` runs. docs/host-shim.md of sidecert says what the words
-// mean. Needs Node 18, Deno or Bun, and nothing else; TypeScript reads the types from the comments.
+// are served side by side, so a `cancel` comes while a `turn` runs. With `perTurn`, a session of the host is one turn: what
+// came of its `start` is told when a `turn` calls `started`, or when that is over. docs/host-shim.md of sidecert says what
+// the words mean. Needs Node 18, Deno or Bun, and nothing else; TypeScript reads the types from the comments.
 
 /** @typedef {"start" | "stop" | "turn" | "cancel" | "reload" | "action" | "submit" | "answer" | "compact" | "new-session"
  *   | "models" | "admit" | "describe"} Word */
@@ -96,16 +97,22 @@ export class Shim {
   #hasSession = false;
   /** @type {Promise<unknown>} The starts and stops, one after the other. */
   #session = Promise.resolve();
+  /** @type {number | undefined} With `perTurn`: the start, until it is known what came of it. */
+  #starting;
+  /** @type {Promise<Record<string, unknown>>} With `perTurn`: what came at once of the start. */
+  #prepared = Promise.resolve({});
 
   /**
    * @param {string} name
    * @param {string} version
    * @param {Tool[]} [tools]
+   * @param {{ perTurn?: boolean }} [more]
    */
-  constructor(name, version, tools = []) {
+  constructor(name, version, tools = [], { perTurn = false } = {}) {
     this.name = name;
     this.version = version;
     this.tools = tools;
+    this.perTurn = perTurn;
   }
 
   /**
@@ -138,6 +145,11 @@ export class Shim {
     this.#write({ found: { in: where, text } });
   }
 
+  /** With `perTurn`: the plugins of this session have started. */
+  started() {
+    this.#settleStart({ done: true });
+  }
+
   /** Serves sidecert until it closes our stdin, then stops what runs, and ends the process. */
   async run() {
     console.log = console.info = console.debug = console.error;
@@ -150,7 +162,7 @@ export class Shim {
         isFirst = false;
         this.#greet(said);
       } else if ("ask" in said) {
-        const told = this.#outcome(said).then((outcome) => this.#write({ outcome: said.ask, ...outcome }));
+        const told = this.perTurn ? this.#performPerTurn(said) : this.#perform(said);
         if (said.do === "start" || said.do === "stop") this.#session = Promise.all([this.#session, told]);
       }
     }
@@ -168,8 +180,40 @@ export class Shim {
     }
     this.suite = first.suite;
     this.folder = first.folder;
-    const { name, version, tools } = this;
-    this.#write({ shim: 1, name, version, does: [...this.#words.keys()], tools });
+    const { name, version, tools, perTurn } = this;
+    this.#write({ shim: 1, name, version, does: [...this.#words.keys()], tools, perTurn });
+  }
+
+  /** @param {any} ask */
+  async #perform(ask) {
+    this.#write({ outcome: ask.ask, ...(await this.#outcome(ask)) });
+  }
+
+  /** @param {any} ask */
+  async #performPerTurn(ask) {
+    if (ask.do === "start") {
+      this.#starting = ask.ask;
+      this.#prepared = this.#outcome(ask);
+      const outcome = await this.#prepared;
+      if (!("done" in outcome)) this.#settleStart(outcome);
+    } else if (ask.do === "turn") {
+      const prepared = await this.#prepared;
+      const outcome = "done" in prepared ? await this.#outcome(ask) : prepared;
+      this.#settleStart("failed" in outcome ? outcome : { done: true });
+      this.#write({ outcome: ask.ask, ...outcome });
+    } else {
+      const outcome = await this.#outcome(ask);
+      if (ask.do === "stop") {
+        this.#settleStart({ cannot: "a session of this host begins with a turn, and none was asked for" });
+      }
+      this.#write({ outcome: ask.ask, ...outcome });
+    }
+  }
+
+  /** @param {Record<string, unknown>} outcome */
+  #settleStart(outcome) {
+    if (this.#starting !== undefined) this.#write({ outcome: this.#starting, ...outcome });
+    this.#starting = undefined;
   }
 
   /**

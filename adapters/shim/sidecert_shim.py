@@ -15,7 +15,9 @@
 A function gets those members of the ask that it names. What it returns is done: a text, a list of models, members by
 name, or nothing. `Blocked`, `Failed`, `Refused` and `Cannot` say that it did not come to that; any other exception is a
 failure. Each ask has a thread of its own, so a `cancel` comes while a `turn` runs; what is `async` runs in one event
-loop. docs/host-shim.md of sidecert says what the words mean. Needs Python 3.9 and nothing else.
+loop. With `per_turn`, a session of the host is one turn: what came of its `start` is told when a `turn` calls
+`started`, or when that is over. docs/host-shim.md of sidecert says what the words mean. Needs Python 3.9 and nothing
+else.
 """
 from __future__ import annotations
 
@@ -80,13 +82,18 @@ class Shim:
     Whatever else of this process, or of one that it starts, writes to stdout writes to stderr from `run` on.
     """
 
-    def __init__(self, name: str, version: str, tools: Optional[List[Dict[str, Any]]] = None) -> None:
-        self.name, self.version, self.tools = name, version, tools or []
+    def __init__(self, name: str, version: str, tools: Optional[List[Dict[str, Any]]] = None,
+                 per_turn: bool = False) -> None:
+        self.name, self.version, self.tools, self.per_turn = name, version, tools or [], per_turn
         self.suite = self.folder = ""
         self._words: Dict[str, Callable[..., Any]] = {}
         self._has_session = False
         self._sessions: List[threading.Thread] = []  # the starts and stops
         self._lock, self._out = threading.Lock(), -1
+        self._prepared = threading.Event()  # with `per_turn`: no function for `start` is at work
+        self._prepared.set()
+        self._starting: Optional[int] = None  # that start, until it is known what came of it
+        self._unprepared: Optional[Dict[str, Any]] = None  # what came of it at once
         self._loop: Optional[asyncio.AbstractEventLoop] = None
 
     def does(self, word: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -107,6 +114,10 @@ class Shim:
         """What the host keeps for itself: in its `log`, its `diagnostics`, or its `session`."""
         self._write({"found": {"in": where, "text": text}})
 
+    def started(self) -> None:
+        """With `per_turn`: the plugins of this session have started."""
+        self._settle_start({"done": True})
+
     def run(self) -> None:
         """Serves sidecert until it closes our stdin, and then stops what runs."""
         with os.fdopen(os.dup(0), "rb") as lines:
@@ -116,12 +127,15 @@ class Shim:
             self.suite, self.folder = first["suite"], first["folder"]
             self._out = os.dup(1)
             os.dup2(2, 1)
-            self._write({"shim": 1, "name": self.name, "version": self.version, "does": list(self._words), "tools": self.tools})
+            self._write({"shim": 1, "name": self.name, "version": self.version, "does": list(self._words),
+                         "tools": self.tools, "perTurn": self.per_turn})
             for line in lines:
                 if not line.strip():
                     continue
                 ask = json.loads(line)
                 if "ask" in ask:
+                    if ask.get("do") == "start":
+                        self._prepared.clear()
                     thread = threading.Thread(target=self._perform, args=(ask,), daemon=True)
                     thread.start()
                     self._sessions += [thread] if ask.get("do") in ("start", "stop") else []
@@ -131,7 +145,26 @@ class Shim:
             self._outcome({"do": "stop"})
 
     def _perform(self, ask: Dict[str, Any]) -> None:
-        self._write({"outcome": ask["ask"], **self._outcome(ask)})
+        word = ask.get("do") if self.per_turn else None
+        if word in ("turn", "stop"):
+            self._prepared.wait()
+        outcome = self._unprepared if word == "turn" and self._unprepared else self._outcome(ask)
+        if word == "start":
+            self._starting, self._unprepared = ask["ask"], None if "done" in outcome else outcome
+            if self._unprepared:
+                self._settle_start(outcome)
+            return self._prepared.set()
+        if word == "turn":
+            self._settle_start(outcome if "failed" in outcome else {"done": True})
+        elif word == "stop":
+            self._settle_start({"cannot": "a session of this host begins with a turn, and none was asked for"})
+        self._write({"outcome": ask["ask"], **outcome})
+
+    def _settle_start(self, outcome: Dict[str, Any]) -> None:
+        with self._lock:
+            number, self._starting = self._starting, None
+        if number is not None:
+            self._write({"outcome": number, **outcome})
 
     def _outcome(self, ask: Dict[str, Any]) -> Dict[str, Any]:
         word = ask.get("do")

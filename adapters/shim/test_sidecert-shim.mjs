@@ -135,3 +135,37 @@ test("the other outcomes", async () => {
   assert.deepEqual(await sidecert.says({ ask: 5, do: "turn" }), { outcome: 5, cannot: "this shim does not do turn" });
   assert.equal(await sidecert.ends(), 0);
 });
+
+test("a host for one turn at a time", async () => {
+  const sidecert = await Sidecert.of(`
+import { Failed, Refused, Shim } from "./sidecert-shim.mjs";
+const shim = new Shim("n", "0", [], { perTurn: true });
+shim.does("start", ({ workspace }) => { if (workspace === "/none") throw new Refused("no room"); });
+shim.does("turn", ({ text }) => {
+  if (text !== "break") shim.started();
+  if (text !== "hi") throw new Failed(text);
+  return text;
+});
+shim.does("stop", () => {});
+await shim.run();`);
+  assert.equal(sidecert.hello.perTurn, true);
+  const sessions = [
+    ["/", "hi", { done: true }, { done: true, text: "hi" }],
+    ["/", "fail", { done: true }, { failed: "fail" }],
+    ["/", "break", { failed: "break" }, { failed: "break" }],
+    ["/none", "hi", { refused: "no room" }, { refused: "no room" }],
+  ];
+  for (const [workspace, text, started, turned] of sessions) {
+    // The turn is asked for together with the start, and it is the turn that tells what came of that.
+    sidecert.writes({ ask: 1, do: "start", plugins: [], workspace });
+    sidecert.writes({ ask: 2, do: "turn", text });
+    assert.deepEqual(await sidecert.reads(), { outcome: 1, ...started });
+    assert.deepEqual(await sidecert.reads(), { outcome: 2, ...turned });
+    assert.deepEqual(await sidecert.says({ ask: 3, do: "stop" }), { outcome: 3, done: true });
+  }
+  sidecert.writes({ ask: 1, do: "start", plugins: [], workspace: "/" });
+  sidecert.writes({ ask: 2, do: "stop" });
+  assert.match((await sidecert.reads()).cannot, /none was asked for/);
+  assert.deepEqual(await sidecert.reads(), { outcome: 2, done: true });
+  assert.equal(await sidecert.ends(), 0);
+});

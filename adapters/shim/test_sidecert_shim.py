@@ -21,6 +21,8 @@ HOST = """#!{python} -I
 import os, sys
 if sys.argv[1:] == ["run", "fail"]:
     sys.exit("it went wrong")
+if sys.argv[1:] == ["run", "break"]:
+    sys.exit("plugins failed to start")
 print("said", *sys.argv[1:], "with", *sorted(os.listdir(os.environ["MY_HOST_HOME"] + "/plugins")), end="")
 """
 
@@ -108,19 +110,51 @@ class Shims(unittest.TestCase):
         sidecert = Sidecert(self.folder, example, PATH=self.folder + os.pathsep + os.environ["PATH"])
         self.assertEqual(sidecert.hello, {
             "shim": 1, "name": "my-host", "version": "1.2", "does": ["start", "turn", "stop"],
-            "tools": [{"name": "ls", "readOnly": True, "arguments": {"path": "."}}]})
+            "tools": [{"name": "ls", "readOnly": True, "arguments": {"path": "."}}], "perTurn": True})
         plugin = {"name": "one", "manifest": {"a": 1}, "enabled": True}
         ask = {"ask": 1, "do": "start", "plugins": [plugin], "workspace": self.folder}
-        self.assertEqual(sidecert.says(ask), {"outcome": 1, "done": True})
-        manifest, = pathlib.Path(self.folder).glob("*/plugins/one/reasonix-plugin.json")
-        self.assertEqual(json.loads(manifest.read_text(encoding="utf-8")), {"a": 1})
-        text = "said run --model m hi with one"
-        self.assertEqual(sidecert.says({"ask": 2, "do": "turn", "text": "hi", "model": "m", "zzz": 1}), {
-            "shown": {"as": "text", "text": text}})
-        self.assertEqual(sidecert.reads(), {"outcome": 2, "done": True, "text": text})
-        failed = sidecert.says({"ask": 3, "do": "turn", "text": "fail"})
-        self.assertEqual(failed, {"outcome": 3, "failed": "it went wrong\n"})
+        text, number = "said run --model m hi with one", 0
+        for turn, outcomes in [
+            ({"text": "hi", "model": "m", "zzz": 1}, [{"done": True}, {"done": True, "text": text}]),
+            ({"text": "fail"}, [{"done": True}, {"failed": "it went wrong\n"}]),
+            ({"text": "break"}, [{"failed": "plugins failed to start\n"}] * 2),
+        ]:
+            # The turn is asked for together with the start, and it is the turn that tells what came of that.
+            sidecert.writes({**ask, "ask": number})
+            sidecert.writes({"ask": number + 1, "do": "turn", **turn})
+            self.assertEqual(sidecert.reads(), {"outcome": number, **outcomes[0]})
+            if "text" in outcomes[1]:
+                self.assertEqual(sidecert.reads(), {"shown": {"as": "text", "text": text}})
+            self.assertEqual(sidecert.reads(), {"outcome": number + 1, **outcomes[1]})
+            self.assertEqual(sidecert.says({"ask": number + 2, "do": "stop"}), {"outcome": number + 2, "done": True})
+            number += 3
+        for manifest in (manifests := list(pathlib.Path(self.folder).glob("*/plugins/one/reasonix-plugin.json"))):
+            self.assertEqual(json.loads(manifest.read_text(encoding="utf-8")), {"a": 1})
+        self.assertEqual(len(manifests), 3)
+        sidecert.writes({**ask, "ask": number})
+        sidecert.writes({"ask": number + 1, "do": "stop"})
+        self.assertIn("none was asked for", sidecert.reads()["cannot"])
+        self.assertEqual(sidecert.reads(), {"outcome": number + 1, "done": True})
         self.assertEqual(sidecert.ends(), (b"", b"", 0))
+
+    def test_what_cannot_be_prepared_has_no_turn(self):
+        sidecert = Sidecert(self.folder, """
+from sidecert_shim import Refused, Shim
+shim = Shim("n", "0", per_turn=True)
+
+@shim.does("start")
+def start(): raise Refused("no room")
+
+@shim.does("turn")
+def turn(text): return text
+
+shim.run()
+""")
+        sidecert.writes({"ask": 1, "do": "start", "plugins": [], "workspace": "/"})
+        sidecert.writes({"ask": 2, "do": "turn", "text": "hi"})
+        self.assertEqual(sorted([sidecert.reads(), sidecert.reads()], key=lambda line: line["outcome"]),
+                         [{"outcome": 1, "refused": "no room"}, {"outcome": 2, "refused": "no room"}])
+        self.assertEqual(sidecert.ends()[2], 0)
 
     def test_every_outcome(self):
         sidecert = Sidecert(self.folder, EVERYTHING)

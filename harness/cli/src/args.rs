@@ -182,7 +182,8 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     /// What makes a host under test act; docs/drivers.md says more. shim: COMMAND speaks the protocol of docs/host-shim.md
-    /// itself. reasonix-cli: COMMAND is the released Reasonix CLI, told by `acp`; reasonix-cli:serve tells it by `serve`.
+    /// itself. reasonix-cli: COMMAND is the released Reasonix CLI, told by `acp`; reasonix-cli:serve tells it by `serve`,
+    /// reasonix-cli:run by `run`, a turn at a time.
     /// manual: you do what the terminal says; COMMAND may be left out. none: COMMAND, an end-to-end test of the host's own,
     /// lets it run with the plugins in {plugins}, and what happens is judged; without COMMAND you do it.
     #[arg(long, value_name = "DRIVER", value_parser = driver)]
@@ -216,10 +217,11 @@ pub(crate) enum Driver {
 }
 
 /// Every driver, and its name on the command line.
-pub(crate) const DRIVERS: [(&str, Driver); 6] = [
+pub(crate) const DRIVERS: [(&str, Driver); 7] = [
     ("shim", Driver::Shim),
     ("reasonix-cli", Driver::ReasonixCli(Mode::Acp)),
     ("reasonix-cli:acp", Driver::ReasonixCli(Mode::Acp)),
+    ("reasonix-cli:run", Driver::ReasonixCli(Mode::Run)),
     ("reasonix-cli:serve", Driver::ReasonixCli(Mode::Serve)),
     ("manual", Driver::Manual),
     ("none", Driver::None),

@@ -218,7 +218,7 @@ fn the_released_cli_keeps_what_is_specified_of_frames() {
     let Some(program) = reasonix_cli() else { return };
     let command = [program.display().to_string()];
     let frames = ["--only", "reasonix/host-transport/*", "--only", "reasonix/host-envelope/*"];
-    for driver in ["reasonix-cli", "reasonix-cli:serve"] {
+    for driver in ["reasonix-cli", "reasonix-cli:serve", "reasonix-cli:run"] {
         let output = check("reasonix-v2", &[&["--driver", driver], &frames[..]].concat(), &command);
         assert_eq!(output.status.code(), Some(0), "{driver}: {}{}", stdout(&output), stderr(&output));
         assert_eq!(failed(&output), BTreeSet::new(), "{driver}");

@@ -479,6 +479,40 @@ fn without_a_command_the_user_runs_the_host() {
     assert!(report.contains(" 0 fail, 0 warn"), "{report}");
 }
 
+#[test]
+fn a_host_for_one_turn_at_a_time_is_green_and_starts_as_others_do() {
+    let host = workspace().join("harness/cli/tests/drivers/per_turn.py").display().to_string();
+    let of_host = workspace().join("mock-sidecars/python").display().to_string();
+    let command: Vec<String> =
+        ["python3", "-B", &host, &of_host, "--suite", SUITE].map(str::to_owned).to_vec();
+    let output = check("shim", &["--report", "json=-"], &command);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["requirements"].as_array().unwrap();
+    let of = |verdict: &str, why: &str| {
+        let of = rows.iter().filter(|row| row["verdict"] == verdict && (why.is_empty() || row["why"] == why));
+        of.map(|row| row["id"].as_str().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((of("fail", ""), of("warn", ""), of("undecided", "cut_short")), (vec![], vec![], vec![]));
+    let passed = of("pass", "");
+    // What becomes of a start, what is asked before a turn, in it, and at the end of it.
+    for id in [
+        "host-lifecycle/other-major-fails",
+        "host-lifecycle/optional-may-fail",
+        "host-transport/text-refused",
+        "host-envelope/batches-refused",
+        "host-events/every-point-told",
+        "host-processes/lingering-killed",
+    ] {
+        assert!(passed.contains(&&*format!("reasonix/{id}")), "{id}: {passed:?}");
+    }
+    let beyond = of("undecided", "out_of_reach");
+    assert!(
+        beyond.contains(&"reasonix/host-processes/calls-to-the-dead-fail"),
+        "it needs two turns: {beyond:?}"
+    );
+}
+
 /// What is recorded of a visit whose driver says this first, and nothing for an hour.
 fn an_hour_of(hello: &str) -> String {
     let suite = &sidecert_cases::reasonix::V2;

@@ -92,7 +92,13 @@ fn what_a_driver_must_do_and_which_cannot_is_said() {
     let compacted = words(&explained(&["host-interception/compaction-asked", "--suite", "reasonix-v2"]));
     assert!(compacted.contains("driver it must make the host `compact`, `start`, `stop`"), "{compacted}");
     let asked = words(&explained(&["host-interception/block-stops"]));
-    assert!(!asked.contains("out of reach of"), "{asked}");
+    assert!(!asked.contains("which cannot"), "{asked}");
+    assert!(
+        asked.contains("out of reach of reasonix-cli:run from the second turn of a session on"),
+        "{asked}"
+    );
+    let once = words(&explained(&["host-processes/lingering-killed"]));
+    assert!(!once.contains("out of reach of"), "{once}");
 }
 
 #[test]

@@ -45,6 +45,9 @@ struct Shim {
     /// What was shown and found since it was last looked at.
     told: Vec<Value>,
     folder: tempfile::TempDir,
+    /// Where a session is one turn: what the next one starts with, and whether one is there.
+    plugins: Value,
+    is_on: bool,
 }
 
 impl Shim {
@@ -78,6 +81,8 @@ impl Shim {
             outcomes: BTreeMap::new(),
             told: Vec::new(),
             folder,
+            plugins: Value::Null,
+            is_on: false,
         };
         let host = shim.folder.path().join("host");
         fs::create_dir(&host).unwrap();
@@ -90,8 +95,21 @@ impl Shim {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// Asks, and gives the number.
+    /// Asks, and gives the number. Where a session is one turn, it is asked for right before that.
     fn send(&mut self, what: &str, with: Value) -> u64 {
+        if self.hello["perTurn"] == true && what == "turn" {
+            if self.is_on {
+                self.ask("stop", json!({}));
+            }
+            self.put("start", self.plugins.clone());
+        }
+        if what == "turn" || what == "stop" {
+            self.is_on = what == "turn";
+        }
+        self.put(what, with)
+    }
+
+    fn put(&mut self, what: &str, with: Value) -> u64 {
         self.asked += 1;
         let mut line = with;
         line["ask"] = self.asked.into();
@@ -123,6 +141,11 @@ impl Shim {
 
     fn start_with(&mut self, mut with: Value) -> Value {
         with["workspace"] = self.folder.path().join("workspace").display().to_string().into();
+        if self.hello["perTurn"] == true {
+            // It comes with each turn.
+            self.plugins = with;
+            return json!({ "done": true });
+        }
         self.ask("start", with)
     }
 
@@ -135,6 +158,9 @@ impl Shim {
     fn turn(&mut self, text: &str) -> String {
         let outcome = self.ask("turn", json!({ "text": text }));
         assert_eq!(outcome["done"], true, "{outcome}");
+        if self.hello["perTurn"] == true {
+            assert_eq!(self.outcomes[&(self.asked - 1)]["done"], true, "it has started before");
+        }
         outcome["text"].as_str().unwrap().to_owned()
     }
 
@@ -220,6 +246,7 @@ fn every_mode_takes_turns() {
         let large = format!("{} echo", "x ".repeat(40_000));
         assert_eq!(shim.turn(&large), format!("echo {large}"), "{mode}");
 
+        assert_eq!(shim.turn("hello"), "echo hello", "{mode}");
         assert_eq!(shim.ask("stop", json!({}))["done"], true, "{mode}");
         let stored = shim.told.iter().filter(|line| line["found"]["in"] == "session");
         let stored: Vec<&str> = stored.map(|line| line["found"]["text"].as_str().unwrap()).collect();
@@ -248,8 +275,9 @@ fn what_does_not_start_is_told() {
         let Some(mut shim) = Shim::begin(mode) else { return };
         let mut outcome = shim.start_with(json!({ "plugins": [plugin("one", &["refuses"])] }));
         if mode == "run" {
-            assert_eq!(outcome["done"], true);
-            outcome = shim.ask("turn", json!({ "text": "hello" }));
+            let turn = shim.send("turn", json!({ "text": "hello" }));
+            outcome = shim.outcome(turn - 1);
+            assert_eq!(shim.outcome(turn)["failed"], outcome["failed"]);
             shim.ask("stop", json!({}));
         }
         let says = outcome["failed"].as_str().unwrap().to_owned();
@@ -413,8 +441,31 @@ fn each_mode_does_what_the_others_do_not() {
     let (turn, _) = shim.turn_until("hang", "text");
     shim.ask("cancel", json!({}));
     assert_eq!(shim.outcome(turn)["failed"], "context canceled");
+    let again = shim.put("turn", json!({ "text": "hello" }));
+    assert!(shim.outcome(again)["cannot"].as_str().unwrap().contains("another session"));
     // It says only what it does.
     assert_eq!(shim.hello["does"], json!(["start", "stop", "turn", "cancel", "admit", "describe"]));
+    shim.end();
+}
+
+#[test]
+fn a_command_for_one_turn_starts_with_it() {
+    let Some(mut shim) = Shim::begin("run") else { return };
+    assert_eq!(shim.hello["perTurn"], true);
+    shim.start(&[plugin("one", &[])]);
+    let (turn, _) = shim.turn_until("hang", "text");
+    assert_eq!(shim.outcome(turn - 1)["done"], true, "it is told while the turn runs");
+    assert!(!shim.outcomes.contains_key(&turn));
+    assert_eq!(shim.ask("stop", json!({}))["done"], true);
+    assert!(shim.outcome(turn)["failed"].is_string());
+
+    let start = shim.put("start", shim.plugins.clone());
+    assert_eq!(shim.ask("stop", json!({}))["done"], true);
+    assert!(shim.outcome(start)["cannot"].as_str().unwrap().contains("none was asked for"));
+
+    let unknown = shim.send("turn", json!({ "text": "hello", "model": "plugin/none/of/these" }));
+    assert!(shim.outcome(unknown)["failed"].as_str().unwrap().contains("unknown model"));
+    assert!(shim.outcome(unknown - 1)["cannot"].is_string(), "its plugins did start");
     shim.end();
 }
 
@@ -436,6 +487,7 @@ fn what_is_asked_beside_a_session_goes_on_when_one_starts() {
     let Some(mut shim) = Shim::begin("run") else { return };
     let admit = shim.send("admit", json!({ "plugin": plugin("two", &[]) }));
     shim.start(&[plugin("one", &[])]);
+    assert_eq!(shim.turn("hello"), "echo hello");
     assert_eq!(shim.outcome(admit)["done"], true);
     shim.end();
 }
@@ -528,6 +580,9 @@ fn nothing_survives_the_shim() {
         assert_eq!(shim.ask("stop", json!({}))["done"], true);
         assert!(runs(&child), "{mode}: what the host leaves behind can be seen until the next session");
         shim.start(&[plugin("one", &[])]);
+        if mode == "run" {
+            shim.turn("hello");
+        }
         assert!(!runs(&child), "{mode}");
         let child = shim.turn("child");
         let guest = shim.turn("pid");

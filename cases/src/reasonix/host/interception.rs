@@ -23,7 +23,7 @@ use super::rulings::{
 };
 use super::{
     BLOCKED, DONE, FAILED, ONE, TURN, ask, awaits, intercept, observed, outcome, request, say, says,
-    session as begin, session_with, specified, stop, turn,
+    session as begin, session_with, specified, stop, streams, turn,
 };
 
 pub(super) const INTERCEPTION: Cite = Cite::Seed("拦截", "Interception");
@@ -473,6 +473,10 @@ pub(super) static EVERY_POINT: ScriptDef = ScriptDef {
     },
 };
 
+/// How many turns there are to compact, and how often a text of three words stands in each.
+const FOLDED_TURNS: usize = 8;
+const FOLDED_TIMES: usize = 1_600;
+
 pub(super) static COMPACTION: ScriptDef = ScriptDef {
     name: "conversation-compacted",
     process: Process::Tour,
@@ -480,8 +484,13 @@ pub(super) static COMPACTION: ScriptDef = ScriptDef {
     build: |setting| {
         let one = Plugin::new(setting, ONE).intercepts(&COMPACTION_POINTS);
         let mut it = begin("conversation-compacted", setting, &[one]);
-        for text in ["sidecert-first", "sidecert-second", "sidecert-third"] {
-            it = turn(it, TURN, text);
+        // A host may take no summary that is not said to be done.
+        let done = streams::chunk(2, r#"{"type":"done"}"#);
+        let says = streams::accepted([streams::text(1, "Folded"), done, streams::end(2)]);
+        it = streams::streams(it, "echo", None, says);
+        // A host may not find less than this worth it.
+        for number in 1..=FOLDED_TURNS {
+            it = turn(it, TURN, &format!("sidecert-{number}{}", " much to fold".repeat(FOLDED_TIMES)));
         }
         stop(it.step(ask("compact", r#"{"do":"compact"}"#)).step(outcome("compact")))
     },

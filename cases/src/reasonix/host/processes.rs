@@ -307,9 +307,11 @@ static DEAF: ScriptDef = slow("guest-that-does-not-read", |setting| {
     let plugin = Plugin::new(setting, ONE).intercepts(&[point]);
     let script =
         unanswered(begin("guest-that-does-not-read", setting, &[plugin]), &intercept(point), Some(1));
-    // More than any pipe holds, and less than a frame may.
-    let text = "sidecert ".repeat(Limits::of(setting.contract).content_ref_object_bytes / 20);
-    let script = say(script, TURN, &text).step(awaits(&intercept(point))).step(Step::Hold);
+    // More than any pipe holds, and less than a frame may. A host may think about that much for long.
+    let text = "sidecert ".repeat(Limits::of(setting.contract).content_ref_object_bytes / 60);
+    let asked = Pattern::of(&intercept(point)).unwrap_or(Pattern::Absent);
+    let comes = Step::Await { frame: asked, within: Within::Millis(LATE_MILLIS) };
+    let script = say(script, TURN, &text).step(comes).step(Step::Hold);
     let answer = r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"decision":"continue"}}"#;
     let frame = Outgoing::Template(Template::new(answer));
     let script = script.step(Step::Send { label: Some("continue".to_owned()), frame });

@@ -4,7 +4,7 @@ use sidecert_proto::contract::Side::Host;
 use sidecert_proto::exchange::{Exchange, short};
 use sidecert_proto::json::Node;
 use sidecert_proto::reasonix::contract;
-use sidecert_proto::reasonix::plugin::{Plugin, START};
+use sidecert_proto::reasonix::plugin::{self, Plugin, START};
 use sidecert_proto::reasonix::sidecar;
 use sidecert_proto::requirement::Check::{After, Unobservable};
 use sidecert_proto::requirement::{Cite, Requirement, Seen, must};
@@ -20,7 +20,7 @@ use super::streams::{
     streams, text,
 };
 use super::{
-    DONE, FAILED, ONE, REFUSED, ask, came_of, observed, outcome, reacts, request, session as begin,
+    DONE, FAILED, ONE, REFUSED, ask, came_of, guest, observed, outcome, reacts, request, session as begin,
     specified, stop, turn,
 };
 
@@ -188,7 +188,10 @@ static SILENT_CATALOG: ScriptDef = ScriptDef {
     process: Process::Own,
     needs: &[Need::Exercise(SLOW)],
     build: |setting| {
-        let it = begin("catalog-never-comes", setting, &[Plugin::new(setting, ONE)]);
+        let it =
+            Script::new("catalog-never-comes").step(plugin::start(setting, &[Plugin::new(setting, ONE)], ""));
+        // A host may ask for it again, and wait again.
+        let it = it.step(patient(START, 45_000)).step(guest(ONE));
         let it = reacts(it, &request(contract::PROVIDER_CATALOG), Reply::Never);
         stop(it.step(ask("silent", r#"{"do":"turn","text":"Hello"}"#)).step(patient("silent", 15_000)))
     },

@@ -390,7 +390,7 @@ static ENDLESS: ScriptDef = ScriptDef {
 };
 
 /// How long a host may take for more than a frame can hold, in milliseconds: much of it is handled many times.
-const HUGE_MILLIS: u64 = 120_000;
+const HUGE_MILLIS: u64 = 300_000;
 
 static HUGE_TURN: ScriptDef = ScriptDef {
     name: "huge-turn",

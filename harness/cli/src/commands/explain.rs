@@ -235,8 +235,28 @@ fn driving(sheet: &mut Sheet, script: &Script) {
         let missing: Vec<&str> = all.iter().copied().filter(|word| !mode.does().contains(word)).collect();
         if !missing.is_empty() {
             sheet.row("", &format!("out of reach of {name}, which cannot {}", list(&missing)));
+        } else if mode.is_per_turn() && has_second_turn(&script.steps, &mut 0) {
+            sheet.row("", &format!("out of reach of {name} from the second turn of a session on"));
         }
     }
+}
+
+/// Whether a script asks for more than one turn in a session, of which there have been so many.
+fn has_second_turn(steps: &[Step], turns: &mut usize) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Ask { what, .. } => {
+            let ask: serde_json::Value = serde_json::from_str(what.text()).unwrap_or_default();
+            match ask["do"].as_str() {
+                Some("start") => *turns = 0,
+                Some("turn") => *turns += 1,
+                _ => {}
+            }
+            *turns > 1
+        }
+        Step::Repeat { times, steps } => (0..*times).take(2).any(|_| has_second_turn(steps, turns)),
+        Step::Each { steps, .. } => has_second_turn(steps, turns),
+        _ => false,
+    })
 }
 
 /// The words that a script asks its driver for.

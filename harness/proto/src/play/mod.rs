@@ -23,7 +23,7 @@ use bytes::Bytes;
 
 use crate::budget::Budget;
 use crate::contract::Side;
-use crate::json::Slots;
+use crate::json::{Node, Slots};
 use crate::machine::{Action, Input, LinkId, Machine, Micros};
 use crate::rpc::Envelope;
 use crate::script::{Outgoing, Pattern, ScriptDef, Setting, Step, Within};
@@ -54,6 +54,11 @@ pub trait Peer {
 
     /// What the target has declared so far.
     fn declared(&self) -> &BTreeSet<String>;
+
+    /// Whether the target asks this because the user took a turn.
+    fn is_of_turn(&self, _frame: Node<'_>) -> bool {
+        false
+    }
 
     /// Whether it may send anything yet: whether a fence is legal.
     fn is_open(&self) -> bool {

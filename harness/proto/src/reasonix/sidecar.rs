@@ -18,6 +18,8 @@ use crate::script::Setting;
 pub const REPLY: &str = "Hello from sidecert";
 /// The action that it declares where the manifest allows it one.
 pub const ACTION: &str = "demo";
+/// The points that a host comes to only in a turn, and that nothing else passes before.
+const OF_TURN: [&str; 4] = ["input.receive", "agent.before_start", "context.prepare", "provider.request"];
 
 /// The smallest conforming guest.
 #[derive(Debug)]
@@ -140,6 +142,15 @@ impl Peer for Sidecar<'_> {
 
     fn declared(&self) -> &BTreeSet<String> {
         &self.declared
+    }
+
+    fn is_of_turn(&self, frame: Node<'_>) -> bool {
+        let at = frame.pointer("/params/event").and_then(|at| at.as_str()).unwrap_or_default();
+        match frame.get("method").and_then(|method| method.as_str()).unwrap_or_default().as_ref() {
+            contract::STREAM_OPEN => true,
+            contract::INTERCEPT => frame.get("id").is_some() && OF_TURN.contains(&&*at),
+            _ => false,
+        }
     }
 
     fn is_open(&self) -> bool {

@@ -54,6 +54,11 @@ impl Mode {
             Self::Serve => serve::DOES,
         }
     }
+
+    /// Whether a session is one turn.
+    pub(crate) fn is_per_turn(self) -> bool {
+        self == Self::Run
+    }
 }
 
 /// What is heard.
@@ -104,6 +109,8 @@ trait Session: Debug {
     fn kill(&mut self);
     /// Its process is gone.
     fn is_over(&self) -> bool;
+    /// It is over: what is left to say of it.
+    fn over(&mut self, _desk: &mut Desk) {}
     fn home(&self) -> &Home;
 }
 
@@ -136,7 +143,7 @@ pub(crate) fn shim(mode: Mode, program: &Path, stop: watch::Receiver<Stop>) -> i
     let version = version(program, &folder)?;
     desk.say(&json!({
         "shim": VERSION, "name": "reasonix-cli", "version": version, "does": mode.does(), "tools": tools(),
-        "mode": format!("{mode:?}").to_lowercase(), "suite": suite,
+        "perTurn": mode.is_per_turn(), "mode": format!("{mode:?}").to_lowercase(), "suite": suite,
     }));
     let mut shim = Shim {
         mode,
@@ -324,7 +331,7 @@ impl Shim {
         let started: io::Result<Box<dyn Session>> = made.and_then(|home| match self.mode {
             Mode::Acp => Ok(Box::new(acp::Acp::start(home, ask.number, tell)?) as Box<dyn Session>),
             Mode::Serve => Ok(Box::new(serve::Serve::start(home, ask.number, tell)?)),
-            Mode::Run => Ok(Box::new(run::Run::start(home, ask.number, tell, desk))),
+            Mode::Run => Ok(Box::new(run::Run::start(home, ask.number, tell))),
         });
         match started {
             Ok(session) => {
@@ -357,8 +364,9 @@ impl Shim {
 
     /// Sees to a session that is over.
     fn rest(&mut self, desk: &mut Desk) {
-        if let Some(session) = self.session.take_if(|session| session.is_over()) {
+        if let Some(mut session) = self.session.take_if(|session| session.is_over()) {
             desk.tell_all();
+            session.over(desk);
             let mut left = STORED_TOLD_BYTES_MAX;
             for text in stored::payloads(&session.home().folder) {
                 let text = cut(&text, left);

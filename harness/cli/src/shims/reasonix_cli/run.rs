@@ -1,4 +1,4 @@
-//! `reasonix run`: the CLI once for each turn. Between two turns there is nothing but the home.
+//! `reasonix run`: the CLI for one turn. The session begins when that is asked for, and ends with it.
 
 use std::mem;
 
@@ -25,26 +25,37 @@ struct Running {
     /// What it says last: its own account of the turn.
     result: Option<Value>,
     last: Last,
+    /// Whether the user has chosen its model.
+    has_model: bool,
 }
 
-/// Turns of the CLI, each a process of its own.
+/// What the CLI says of a model that no plugin and no configuration has.
+const UNKNOWN_MODEL: &str = ": unknown model ";
+
+/// A turn of the CLI, which is a process, and a session of its plugins.
 #[derive(Debug)]
 pub(crate) struct Run {
     home: Home,
     tell: Tell,
+    /// The ask that the session begins with, until it is known whether its plugins did.
+    starting: Option<u64>,
     running: Option<Running>,
+    had_turn: bool,
     is_stopped: bool,
 }
 
 impl Run {
-    pub(crate) fn start(home: Home, ask: u64, tell: Tell, desk: &mut Desk) -> Self {
-        desk.settle(ask, Outcome::done());
-        Self { home, tell, running: None, is_stopped: false }
+    pub(crate) fn start(home: Home, ask: u64, tell: Tell) -> Self {
+        Self { home, tell, starting: Some(ask), running: None, had_turn: false, is_stopped: false }
     }
 
     fn begin(&mut self, ask: &Ask, desk: &mut Desk) {
         if self.running.is_some() {
             return desk.settle(ask.number, Outcome::Refused("a turn is running".into()));
+        }
+        if mem::replace(&mut self.had_turn, true) {
+            let says = "another turn of `reasonix run` is another session";
+            return desk.settle(ask.number, Outcome::Cannot(says.into()));
         }
         let words = ["run", "--output-format", "stream-json"];
         let mut command = self.home.command_with_model(&words, ask.text("model"));
@@ -58,13 +69,17 @@ impl Run {
         let started = Program::start(command, move |heard| tell.say(News::Cli(heard)));
         let mut cli = match started {
             Ok(cli) => cli,
-            Err(error) => return desk.settle(ask.number, Outcome::Failed(error.to_string())),
+            Err(error) => {
+                self.failed_to_start(&error.to_string(), desk);
+                return desk.settle(ask.number, Outcome::Failed(error.to_string()));
+            }
         };
         // An argument of a program has a bound that a text has not.
         cli.write(ask.words("text").to_owned());
         cli.close();
         let turn = Turn::new(ask.number);
-        self.running = Some(Running { cli, turn, end: None, result: None, last: Last::default() });
+        let has_model = ask.text("model").is_some();
+        self.running = Some(Running { cli, turn, end: None, result: None, last: Last::default(), has_model });
     }
 
     fn line(&mut self, line: &str, desk: &mut Desk) {
@@ -80,10 +95,27 @@ impl Run {
                 desk.shown("prompt", text, json!({ "kind": kind, "prompt": event["ask"]["id"] }));
             }
             Ok(event) => {
+                // It tells of its turn when its plugins are there.
+                let is_of_turn = event["kind"].as_str().is_some_and(|kind| kind.starts_with("turn_"));
+                if let Some(ask) = self.starting.take_if(|_| is_of_turn) {
+                    desk.settle_rested(ask, Outcome::done());
+                }
                 let end = turn::event(&event, Some(&mut running.turn), &self.home, desk);
                 running.end = end.or(running.end.take());
             }
             Err(_) => desk.log(line),
+        }
+    }
+
+    fn failed_to_start(&mut self, says: &str, desk: &mut Desk) {
+        if let Some(ask) = self.starting.take() {
+            desk.settle(ask, Outcome::Failed(says.into()));
+        }
+    }
+
+    fn cannot_start(&mut self, says: &str, desk: &mut Desk) {
+        if let Some(ask) = self.starting.take() {
+            desk.settle(ask, Outcome::Cannot(says.into()));
         }
     }
 
@@ -96,9 +128,18 @@ impl Run {
             (_, Some(result)) if result["is_error"] == true => {
                 let says = result["result"].as_str().unwrap_or_default();
                 desk.found("diagnostics", says);
+                if running.has_model && says.contains(UNKNOWN_MODEL) {
+                    let says = "`reasonix run` does not start with a model that it does not know";
+                    self.cannot_start(says, desk);
+                }
+                self.failed_to_start(says, desk);
                 running.turn.failed(says, desk);
             }
-            _ => running.turn.failed(&ended.says(&running.last), desk),
+            _ => {
+                let says = ended.says(&running.last);
+                self.failed_to_start(&says, desk);
+                running.turn.failed(&says, desk);
+            }
         }
     }
 }
@@ -146,6 +187,10 @@ impl Session for Run {
 
     fn is_over(&self) -> bool {
         self.is_stopped && self.running.is_none()
+    }
+
+    fn over(&mut self, desk: &mut Desk) {
+        self.cannot_start("`reasonix run` starts its plugins for a turn, and none was asked for", desk);
     }
 
     fn home(&self) -> &Home {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{Cast, What};
 use crate::budget::LAUNCHES_MOST;
 use crate::contract::Side;
-use crate::json::{Tape, quoted};
+use crate::json::{Node, Tape, quoted};
 use crate::machine::{Action, Input, Launched, LinkId, Micros, Order};
 use crate::play::{FENCE, Peer};
 use crate::rpc::{self, Envelope, Id};
@@ -21,7 +21,7 @@ use crate::wire::{Deframer, Line};
 pub(super) struct Link<'a> {
     pub(super) name: String,
     /// None where one of our guests started it, and not the host: it only holds what it was given.
-    peer: Option<Box<dyn Peer + 'a>>,
+    pub(super) peer: Option<Box<dyn Peer + 'a>>,
     deframer: Option<Deframer>,
     /// The host has closed its input.
     over: bool,
@@ -288,7 +288,7 @@ impl<'a> Cast<'a> {
                 self.came(now);
             } else if !self.follow(id, now) && !self.shim.is_busy() {
                 let state = self.link(id).and_then(Link::cannot_speak).unwrap_or_default();
-                return self.cut(format!("{state} before what was awaited came"), now);
+                return self.lack(format!("{state} before what was awaited came"), now);
             }
         }
         self.unfence(id, now);
@@ -324,6 +324,13 @@ impl<'a> Cast<'a> {
         let payload =
             if whole { Payload::Json(Cow::Borrowed(text)) } else { Payload::Text(Cow::Borrowed(text)) };
         self.note(id, now, Kind::Frame(frame(payload)));
+        if !self.holds_back(id, root, now) {
+            self.take_in(id, root, now);
+        }
+    }
+
+    /// Answers a frame of the host as the script or the guest does, and looks whether it is what is waited for.
+    pub(super) fn take_in(&mut self, id: LinkId, root: Node<'_>, now: Micros) {
         let said = rpc::classify(root);
         let mut out = Vec::new();
         let name = self.link(id).map(|link| link.name.clone()).unwrap_or_default();
@@ -436,13 +443,14 @@ impl<'a> Cast<'a> {
             Some(What::Frame { link, .. }) => {
                 let name = self.link(*link).map(|link| link.name.clone()).unwrap_or_default();
                 let says = format!("what was asked is over, and what guest {name:?} awaits of it never came");
-                self.cut(says, now);
+                let is_gone = self.link(*link).is_some_and(|link| link.cannot_speak().is_some());
+                if is_gone { self.lack(says, now) } else { self.cut(says, now) }
             }
             Some(What::Launch(name, 1)) => {
                 self.cut(format!("what was asked is over, and guest {name:?} was not launched"), now);
             }
             Some(What::Launch(name, _)) => {
-                self.cut(format!("what was asked is over, and guest {name:?} was not launched again"), now);
+                self.lack(format!("what was asked is over, and guest {name:?} was not launched again"), now);
             }
             _ => {}
         }

@@ -9,6 +9,7 @@
 //!  stepping --ask--> stepping --outcome--> hearing --all read--> fencing --all answered--> stepping
 //! ```
 
+mod ahead;
 mod ending;
 mod guests;
 mod shim;
@@ -68,6 +69,8 @@ pub struct Cast<'a> {
     hearing: Option<BTreeSet<LinkId>>,
     /// The fences that are not answered.
     fencing: Option<BTreeMap<LinkId, i64>>,
+    /// What the host asks because of a turn that the script has not come to, by link.
+    held_back: Vec<(LinkId, Vec<u8>)>,
     /// How many processes guests of ours were told to start that have not come yet.
     spawning: usize,
     next_id: i64,
@@ -145,6 +148,7 @@ impl<'a> Cast<'a> {
             known: 0,
             hearing: None,
             fencing: None,
+            held_back: Vec::new(),
             spawning: 0,
             next_id: 1,
             end: None,
@@ -195,6 +199,7 @@ impl<'a> Cast<'a> {
         self.note(0, now, Kind::Begin { script: Cow::Borrowed(def.name) });
         (self.current, self.known, self.spawning) = (None, self.links.len(), 0);
         self.shim.begin();
+        self.held_back.clear();
         let mut playing = Playing::new(def.name, script);
         playing.captures = script::given(&self.setting);
         self.script = Some(playing);
@@ -266,7 +271,7 @@ impl<'a> Cast<'a> {
         let Some(id) = self.current else { return self.aimless(now) };
         if let Some(state) = self.link(id).and_then(Link::cannot_write) {
             let what = label.unwrap_or("the next frame of the guest").to_owned();
-            return self.cut(format!("{state} before {what:?} could be sent"), now);
+            return self.lack(format!("{state} before {what:?} could be sent"), now);
         }
         let Some(script) = &mut self.script else { return };
         let (bytes, payload) = match frame {
@@ -347,7 +352,7 @@ impl<'a> Cast<'a> {
             && (optional || !self.shim.is_busy())
         {
             if !optional {
-                self.cut(format!("{state} before what was awaited came"), now);
+                self.lack(format!("{state} before what was awaited came"), now);
             }
             return;
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::ahead::Turn;
 use super::{Cast, What};
 use crate::json::{Kind as JsonKind, Node, Tape, quoted};
 use crate::machine::{Action, Exited, Input, Micros};
@@ -36,6 +37,10 @@ pub(super) struct Shim {
     pub(super) in_session: bool,
     /// Whether what it is asked for takes as long as it takes: a person does it, for example.
     is_unhurried: bool,
+    /// Whether a session of its host is one turn.
+    is_per_turn: bool,
+    /// That turn.
+    pub(super) turn: Turn,
     /// Whether the host has done something to a guest since the last ask.
     is_stirred: bool,
     next_ask: u64,
@@ -59,6 +64,8 @@ impl Default for Shim {
             declared: BTreeSet::new(),
             in_session: false,
             is_unhurried: false,
+            is_per_turn: false,
+            turn: Turn::None,
             is_stirred: false,
             next_ask: 1,
             open: BTreeMap::new(),
@@ -93,6 +100,7 @@ impl Shim {
     /// Another script begins: what the labels of the last one meant is over.
     pub(super) fn begin(&mut self) {
         self.over_with.clear();
+        self.turn = Turn::None;
     }
 
     /// Whether the ask of this label has its outcome.
@@ -127,10 +135,27 @@ impl Cast<'_> {
             return self.beyond(&format!("the driver in use does not do `{word}`"), now);
         }
         match &*word {
+            "turn" if self.shim.is_per_turn => return self.reach_turn(label, now),
             "start" => self.shim.in_session = true,
-            "stop" => self.shim.in_session = false,
+            "stop" => {
+                if let Some(first) = self.reach_end(now)
+                    && let Some(script) = &mut self.script
+                {
+                    let this = Step::Ask { label: label.to_owned(), what: what.clone() };
+                    return script.enter([first, this].into(), 1, None);
+                }
+                self.shim.in_session = false;
+            }
             _ => {}
         }
+        self.put(label, &text, now);
+        if word == "start" && self.shim.is_per_turn {
+            self.ask_ahead(label, now);
+        }
+    }
+
+    /// Writes an ask.
+    pub(super) fn put(&mut self, label: &str, text: &str, now: Micros) {
         let number = self.shim.next_ask;
         self.shim.next_ask += 1;
         self.shim.over_with.remove(label);
@@ -243,7 +268,8 @@ impl Cast<'_> {
             let says = format!("the shim speaks version {raw} of its protocol, and not {VERSION}");
             return self.cut(says, now);
         }
-        self.shim.is_unhurried = root.get("unhurried").and_then(|it| it.as_bool()).unwrap_or_default();
+        let says = |name: &str| root.get(name).and_then(|it| it.as_bool()).unwrap_or_default();
+        (self.shim.is_unhurried, self.shim.is_per_turn) = (says("unhurried"), says("perTurn"));
         for word in root.get("does").into_iter().flat_map(Node::elements) {
             if let Some(word) = word.as_str() {
                 self.shim.declared.insert(format!("does/{word}"));
@@ -301,7 +327,7 @@ impl Cast<'_> {
     }
 
     /// The driver cannot bring about what the script needs: it ends here, without a fault of the host.
-    fn beyond(&mut self, why: &str, now: Micros) {
+    pub(super) fn beyond(&mut self, why: &str, now: Micros) {
         self.told(0, Told::Beyond, &quoted(why), now);
         (self.waiting, self.hearing, self.fencing) = (None, None, None);
         if let Some(script) = &mut self.script {
@@ -319,6 +345,7 @@ impl Cast<'_> {
     }
 }
 
-fn word_of(root: Node<'_>) -> Option<Cow<'_, str>> {
+/// What an ask asks for.
+pub(super) fn word_of(root: Node<'_>) -> Option<Cow<'_, str>> {
     if root.kind() == JsonKind::Object { root.get("do")?.as_str() } else { None }
 }
