@@ -6,7 +6,7 @@
 use sidecert_proto::contract::Side::Host;
 use sidecert_proto::exchange::{Entry, Exchange, short};
 use sidecert_proto::json::Node;
-use sidecert_proto::reasonix::contract::{self, point};
+use sidecert_proto::reasonix::contract::{self, Limits, point};
 use sidecert_proto::reasonix::plugin::Plugin;
 use sidecert_proto::reasonix::session;
 use sidecert_proto::requirement::Check::{After, Always};
@@ -473,9 +473,8 @@ pub(super) static EVERY_POINT: ScriptDef = ScriptDef {
     },
 };
 
-/// How many turns there are to compact, and how often a text of three words stands in each.
+/// How many turns there are to compact.
 const FOLDED_TURNS: usize = 8;
-const FOLDED_TIMES: usize = 1_600;
 
 pub(super) static COMPACTION: ScriptDef = ScriptDef {
     name: "conversation-compacted",
@@ -488,9 +487,10 @@ pub(super) static COMPACTION: ScriptDef = ScriptDef {
         let done = streams::chunk(2, r#"{"type":"done"}"#);
         let says = streams::accepted([streams::text(1, "Folded"), done, streams::end(2)]);
         it = streams::streams(it, "echo", None, says);
-        // A host may not find less than this worth it.
+        // A host may not find less than this worth it: 20 KiB each where the limits are those of the protocol.
+        let times = Limits::of(setting.contract).content_ref_object_bytes / (32 << 10) * 6;
         for number in 1..=FOLDED_TURNS {
-            it = turn(it, TURN, &format!("sidecert-{number}{}", " much to fold".repeat(FOLDED_TIMES)));
+            it = turn(it, TURN, &format!("sidecert-{number}{}", " much to fold".repeat(times)));
         }
         stop(it.step(ask("compact", r#"{"do":"compact"}"#)).step(outcome("compact")))
     },

@@ -308,7 +308,7 @@ static DEAF: ScriptDef = slow("guest-that-does-not-read", |setting| {
     let script =
         unanswered(begin("guest-that-does-not-read", setting, &[plugin]), &intercept(point), Some(1));
     // More than any pipe holds, and less than a frame may. A host may think about that much for long.
-    let text = "sidecert ".repeat(Limits::of(setting.contract).content_ref_object_bytes / 60);
+    let text = "sidecert ".repeat((Limits::of(setting.contract).content_ref_object_bytes / 60).max(400));
     let asked = Pattern::of(&intercept(point)).unwrap_or(Pattern::Absent);
     let comes = Step::Await { frame: asked, within: Within::Millis(LATE_MILLIS) };
     let script = say(script, TURN, &text).step(comes).step(Step::Hold);
