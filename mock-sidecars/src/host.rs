@@ -2,6 +2,7 @@
 //!
 //! A flaw in what a host decides changes its manners; one that shows in a frame is done here, to the frame.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
@@ -105,7 +106,7 @@ impl<'c> MockHost<'c> {
             }
             // Of a line whose beginning the host has heard it hears the rest.
             if std::mem::take(&mut begun) || !self.drops(link, line) {
-                kept.extend_from_slice(line);
+                kept.extend_from_slice(&self.as_heard(line));
                 kept.push(b'\n');
             }
         }
@@ -159,6 +160,19 @@ impl<'c> MockHost<'c> {
             }
             _ => false,
         }
+    }
+
+    /// A line as the host hears it.
+    fn as_heard<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        let Some(Flaw { at: Trigger::Reads(find), does: Misdeed::Edit(from, to), .. }) = self.flaw else {
+            return Cow::Borrowed(line);
+        };
+        let text = String::from_utf8_lossy(line);
+        if !text.contains(find) || !text.contains(from) {
+            return Cow::Borrowed(line);
+        }
+        self.fired = true;
+        Cow::Owned(text.replacen(from, to, 1).into_bytes())
     }
 
     fn say(&mut self, link: LinkId, template: &str, captures: &Captures) {

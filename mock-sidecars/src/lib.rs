@@ -122,7 +122,7 @@ pub enum Misdeed {
     Instead(&'static str),
     /// Says this before what it should.
     First(&'static str),
-    /// Writes the second text where it should write the first.
+    /// Writes the second text where it should write the first; or reads it so, if it is a host that reads.
     Edit(&'static str, &'static str),
     /// Answers what it would answer, but with this.
     Reply(&'static str),

@@ -48,7 +48,7 @@ static HANDSHAKE: ScriptDef =
 static SHUTDOWN: ScriptDef =
     ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: peer::closing };
 
-const SECTIONS: [&[Requirement]; 22] = [
+const SECTIONS: [&[Requirement]; 24] = [
     framing::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -71,6 +71,8 @@ const SECTIONS: [&[Requirement]; 22] = [
     host::SECTIONS[9],
     host::SECTIONS[10],
     host::SECTIONS[11],
+    host::SECTIONS[12],
+    host::SECTIONS[13],
 ];
 
 /// Every requirement of the family, section by section.

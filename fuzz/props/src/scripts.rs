@@ -124,11 +124,12 @@ fn outgoing(draw: &mut Draw<'_>) -> Outgoing {
 fn reaction(draw: &mut Draw<'_>) -> Reaction {
     let when = pattern(draw, 0);
     let answer = Template::new(draw.json());
-    let reply = match draw.below(5) {
+    let reply = match draw.below(6) {
         0 => Reply::Once(answer),
         1 => Reply::Twice(answer),
         2 => Reply::AfterFences(u32::from(draw.byte()), answer),
         3 => Reply::Several(vec![answer.clone(), answer]),
+        4 => Reply::Odd { departs: draw.text(), answer },
         _ => Reply::Never,
     };
     let guest = draw.optional(Draw::text);

@@ -157,15 +157,19 @@ fn reacts(reaction: &Reaction) -> String {
             format!("a frame like {when} is answered{times}, but only after {fences} fences, with")
         }
         Reply::Several(_) => format!("a frame like {when} is answered{times} with several frames, first"),
+        Reply::Odd { departs, .. } => {
+            format!("a frame like {when} is answered{times} with what is wrong on purpose ({departs})")
+        }
         Reply::Never => format!("a frame like {when} is never answered{times}"),
     }
 }
 
 fn answer(reaction: &Reaction) -> Option<&str> {
     match &reaction.reply {
-        Reply::Once(template) | Reply::Twice(template) | Reply::AfterFences(_, template) => {
-            Some(template.text())
-        }
+        Reply::Once(template)
+        | Reply::Twice(template)
+        | Reply::AfterFences(_, template)
+        | Reply::Odd { answer: template, .. } => Some(template.text()),
         Reply::Several(templates) => templates.first().map(Template::text),
         Reply::Never => None,
     }

@@ -67,6 +67,11 @@ pub enum Action {
         /// Whether to read.
         on: bool,
     },
+    /// Read nothing more from the standard error of the process on the link.
+    LeaveErrors {
+        /// Which.
+        link: LinkId,
+    },
     /// End the process on the link, with everything that it started, now.
     Kill {
         /// Which.
@@ -129,7 +134,7 @@ pub struct Launched {
 /// What a remote-controlled process is told to do, besides writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Write this to standard error, blocking.
+    /// Write this to standard error, blocking: nothing that comes later is written before it was taken.
     Stderr(Bytes),
     /// Close its standard input.
     CloseInput,

@@ -61,7 +61,12 @@ pub fn meet(play: &mut dyn Machine, target: &mut dyn Machine) -> Result<(), Stuc
                 alive = false;
                 to_play.extend([Parcel::Eof, Parcel::Exited(Exited::Signal(9))]);
             }
-            Some(Action::Kill { .. } | Action::Launch { .. } | Action::Tell { .. }) => {}
+            Some(
+                Action::Kill { .. }
+                | Action::Launch { .. }
+                | Action::Tell { .. }
+                | Action::LeaveErrors { .. },
+            ) => {}
             None => {
                 if alive && let Some(action) = target.poll(now) {
                     act(action, &mut alive, &mut to_play);
@@ -95,7 +100,11 @@ fn act(action: Action, alive: &mut bool, to_play: &mut VecDeque<Parcel>) {
             *alive = false;
             to_play.extend([Parcel::Eof, Parcel::Exited(Exited::Code(0))]);
         }
-        Action::Reading { .. } | Action::Kill { .. } | Action::Launch { .. } | Action::Tell { .. } => {}
+        Action::Reading { .. }
+        | Action::LeaveErrors { .. }
+        | Action::Kill { .. }
+        | Action::Launch { .. }
+        | Action::Tell { .. } => {}
     }
 }
 

@@ -305,7 +305,7 @@ fn a_bound_in_our_own_frame_counts_from_when_the_frame_was_accepted() {
 }
 
 #[test]
-fn reactions_answer_what_they_match_once_twice_later_or_never() {
+fn reactions_answer_what_they_match_once_twice_later_oddly_or_never() {
     let mut stage = Stage::new(|_| {
         let reaction = |method: &str, reply: fn(Template) -> Reply, times| Reaction {
             when: Pattern::request(method),
@@ -318,6 +318,7 @@ fn reactions_answer_what_they_match_once_twice_later_or_never() {
             reaction("once", Reply::Once, Some(1)),
             reaction("twice", Reply::Twice, None),
             reaction("later", |template| Reply::AfterFences(2, template), None),
+            reaction("odd", |answer| Reply::Odd { departs: "it has no version".to_owned(), answer }, None),
             reaction("never", |_| Reply::Never, None),
         ];
         script
@@ -333,8 +334,15 @@ fn reactions_answer_what_they_match_once_twice_later_or_never() {
         answers(&stage),
         [r#"{"id":10,"once":1}"#, r#"{"id":12,"twice":1}"#, r#"{"id":12,"twice":1}"#]
     );
+    stage.says(r#"{"jsonrpc":"2.0","id":15,"method":"odd"}"#);
+    assert_eq!(answers(&stage).last().unwrap(), r#"{"id":15,"odd":1}"#);
+    let departs = |kind: &Kind<'_>| match kind {
+        Kind::Frame(frame) => frame.departs.as_deref() == Some("it has no version"),
+        _ => false,
+    };
+    assert!(stage.has(departs));
     stage.says(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-    assert_eq!(answers(&stage).len(), 3);
+    assert_eq!(answers(&stage).len(), 4);
     stage.says(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
     assert_eq!(answers(&stage).last().unwrap(), r#"{"id":13,"later":1}"#);
 }

@@ -324,6 +324,7 @@ impl Turns {
                 }
                 Action::Close { link } => self.links[link].close(),
                 Action::Reading { link, on } => self.links[link].set_reading(on),
+                Action::LeaveErrors { link } => self.links[link].leave_errors(),
                 Action::Kill { link } => self.links[link].kill(now),
                 Action::Launch { link, launch } => {
                     assert_eq!(link, self.links.len(), "the next link has another id");

@@ -142,6 +142,9 @@ pub(crate) trait Link: Send {
     /// Whether to read from now on.
     fn set_reading(&mut self, _on: bool) {}
 
+    /// Reads nothing more of its standard error, which stays open.
+    fn leave_errors(&mut self) {}
+
     /// Ends the process, with all that it started.
     fn kill(&mut self, _now: Micros) {}
 

@@ -492,7 +492,7 @@ impl<'c> Stage<'c> {
                 }
                 Action::Launch { link, launch } => self.launch(link, launch),
                 Action::Exit(code) => self.exited = Some(code),
-                Action::Reading { .. } | Action::Tell { .. } | Action::Done => {}
+                Action::Reading { .. } | Action::LeaveErrors { .. } | Action::Tell { .. } | Action::Done => {}
             }
         }
     }

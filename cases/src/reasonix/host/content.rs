@@ -5,7 +5,7 @@
 use sidecert_proto::contract::Side::Host;
 use sidecert_proto::digest;
 use sidecert_proto::exchange::{Answer, Exchange, short};
-use sidecert_proto::json::{Node, Tape};
+use sidecert_proto::json::{Node, Tape, quoted};
 use sidecert_proto::machine::LinkId;
 use sidecert_proto::reasonix::content;
 use sidecert_proto::reasonix::contract::{self, Limits, point};
@@ -140,6 +140,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A replacement that refers to what the host never gave out is not used.", &[CONTENT])
         .accepts(FAILS)
         .checked(After(&REPLACED, |x| came(x, "unknown"))),
+    must("reasonix/host-content/digests-written-exactly", Host)
+        .says("A digest is 64 digits in lower case and nothing else; another one refers to nothing.", &[])
+        .accepts(FAILS_OBSERVED)
+        .checked(After(&REPLACED, digests_exact)),
     must("reasonix/host-content/large-reference-refused", Host)
         .says(
             "A replacement by a descriptor that is longer than a content may be is not used.",
@@ -309,6 +313,20 @@ static REPLACED: ScriptDef = ScriptDef {
         };
         let frame = Outgoing::Template(Template::new(answer("null", &own)));
         it = held(it, "own").step(Step::Send { label: None, frame }).step(outcome("own"));
+        // The digest of the payload as it is known here, so that it can be written otherwise.
+        for (label, departs, written) in DIGESTS {
+            let said = long(setting.contract, &format!("sidecert-{label}-"));
+            let digest = quoted(&written(digest::sha256(format!(r#"{{"text":"{said}"}}"#).as_bytes())));
+            let ruling = answer("null", &descriptor("/replacement", given, total, &digest));
+            it = held(it, label);
+            it = if let Some(departs) = departs {
+                it.raw(&format!("{label}-ruling"), departs, ruling)
+            } else {
+                let frame = Outgoing::Template(Template::new(ruling));
+                it.step(Step::Send { label: None, frame })
+            };
+            it = it.step(outcome(label));
+        }
         for (label, departs, value, descriptors) in &odd {
             let ruling = format!("{label}-ruling");
             it = held(it, label).raw(&ruling, departs, answer(value, descriptors)).step(outcome(label));
@@ -316,6 +334,17 @@ static REPLACED: ScriptDef = ScriptDef {
         stop(it)
     },
 };
+
+/// How a digest is written.
+type Written = fn(String) -> String;
+
+/// Digests of a payload: the turn, what makes them wrong, if anything does, and how they are written.
+const DIGESTS: [(&str, Option<&str>, Written); 4] = [
+    ("computed", None, |digest| digest),
+    ("upper", Some("its digest is in upper case"), |digest| digest.to_ascii_uppercase()),
+    ("prefixed", Some("its digest has a prefix"), |digest| format!("sha256:{digest}")),
+    ("short", Some("its digest has 63 digits"), |digest| digest.chars().skip(1).collect()),
+];
 
 /// The digest of nothing, as a JSON text.
 fn quoted_digest() -> String {
@@ -334,6 +363,20 @@ fn given<'x>(x: &'x Exchange<'_>) -> impl Iterator<Item = (u64, LinkId, Node<'x>
         let list = said.root.pointer("/params/externalized");
         list.into_iter().flat_map(Node::elements).map(|it| (entry.at, entry.event.link, it))
     })
+}
+
+fn digests_exact(x: &Exchange<'_>) -> Sight {
+    match came(x, "computed") {
+        Sight::Saw(DONE, _) => {
+            let sights = ["upper", "prefixed", "short"].map(|label| came(x, label));
+            let other = sights.iter().find(|sight| !matches!(sight, Sight::Saw(FAILED, _)));
+            other.unwrap_or(&sights[0]).clone()
+        }
+        Sight::Saw(..) => Sight::Undecided(Why::NotProvoked(
+            "the host has the payload in another form than we think".into(),
+        )),
+        other => other,
+    }
 }
 
 fn events_move_out(x: &Exchange<'_>) -> Sight {

@@ -14,8 +14,8 @@ use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::Sight;
 
 use super::super::sights::{
-    BAD_PARAMS, EXPIRED, IGNORED, INVALID, INVALID_BY_ID, NO_JSON, UNKNOWN, VIOLATION, all_became, became,
-    named, oddities, request,
+    BAD_PARAMS, BUSY, EXPIRED, IGNORED, INVALID, INVALID_BY_ID, NO_JSON, UNKNOWN, VIOLATION, all_became,
+    all_with_prefix, became, named, oddities, request,
 };
 use super::super::{KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
 use super::transport::read_nothing;
@@ -185,6 +185,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A request for what is a notification is refused.", &[DIRECTION])
         .accepts(ANY_REFUSAL)
         .checked(After(&ODD_FRAMES, |x| became(x, "chunk-as-request"))),
+    must("reasonix/host-envelope/many-requests-answered", Host)
+        .says("Of 64 requests at once each is answered.", &[TRANSPORT, RESPONSE])
+        .accepts(&[specified(EXPIRED), specified(BUSY)])
+        .checked(After(&MANY, |x| all_with_prefix(x, "at-once-", &[specified(EXPIRED), specified(BUSY)]))),
     must("reasonix/host-envelope/other-direction-refused", Host)
         .says("A request for what is the host's to ask for is refused.", &[DIRECTION])
         .accepts(ANY_REFUSAL)
@@ -383,6 +387,23 @@ static BAD_RESPONSES: ScriptDef = ScriptDef {
                 ),
             ],
         )))
+    },
+};
+
+/// How many requests a host is to serve at once.
+const AT_ONCE: usize = 64;
+
+static MANY: ScriptDef = ScriptDef {
+    name: "many-guest-requests",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let asked = |script: Script, at: usize| {
+            let params = format!(r#"{{"contentRef":"sidecert-at-once-{at}","offset":0}}"#);
+            script.request(&format!("at-once-{at}"), contract::CONTENT_READ, &params)
+        };
+        let script = begin("many-guest-requests", setting, &[Plugin::new(setting, ONE)]);
+        stop((1..=AT_ONCE).fold(script, asked).fence())
     },
 };
 

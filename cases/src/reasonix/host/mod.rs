@@ -5,9 +5,11 @@
 
 mod content;
 mod envelope;
+mod errors;
 mod interception;
 mod lifecycle;
 mod manifest;
+mod members;
 mod processes;
 mod providers;
 mod rulings;
@@ -29,9 +31,10 @@ use sidecert_proto::script::{
 };
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 12] = [
+pub(super) const SECTIONS: [&[Requirement]; 14] = [
     transport::ROWS,
     envelope::ROWS,
+    members::ROWS,
     lifecycle::ROWS,
     processes::ROWS,
     manifest::ROWS,
@@ -41,6 +44,7 @@ pub(super) const SECTIONS: [&[Requirement]; 12] = [
     providers::ROWS,
     streams::ROWS,
     ui::ROWS,
+    errors::ROWS,
     security::ROWS,
 ];
 

@@ -30,7 +30,7 @@ pub(super) const PROVIDERS: Cite = Cite::Seed("流式 Provider", "Streaming prov
 
 const CARRIED: Seen = Seen("it carried what it has to");
 const FROM_ONE: Seen = Seen("1");
-const IN_ORDER: Seen = Seen("each piece was shown once, in the order of the numbers");
+pub(super) const IN_ORDER: Seen = Seen("each piece was shown once, in the order of the numbers");
 const LAST_COPY: Seen = Seen("of two that waited under one number, the later was shown");
 const NOT_SHOWN: Seen = Seen("it was not shown");
 const NAMED: Seen = Seen("the user was told which chunk is missing");
@@ -201,7 +201,7 @@ pub(super) const STREAM: &str = r#"{"$capture":"stream"}"#;
 const TRIED_AGAIN_MILLIS: u64 = 60_000;
 
 /// The opening of a stream of this model, as a pattern that captures its id.
-fn opening(model: &str) -> String {
+pub(super) fn opening(model: &str) -> String {
     let (method, reference) = (contract::STREAM_OPEN, reference(model));
     format!(
         r#"{{"id":{{"$capture":"id"}},"method":"{method}","params":{{"streamId":{STREAM},"providerRef":"{reference}"}}}}"#
@@ -221,14 +221,14 @@ pub(super) fn streams(mut script: Script, model: &str, times: Option<u32>, frame
 }
 
 /// The first stream of this model has these frames, and later ones fail.
-fn first_stream(script: Script, model: &str, frames: Vec<String>) -> Script {
+pub(super) fn first_stream(script: Script, model: &str, frames: Vec<String>) -> Script {
     let error =
         r#"{"code":-32000,"message":"only once","data":{"reason":"provider_failed","retryable":true}}"#;
     let refusal = format!(r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"error":{error}}}"#);
     streams(streams(script, model, Some(1), frames), model, None, vec![refusal])
 }
 
-fn chunk_of(stream: &str, seq: u64, chunk: &str) -> String {
+pub(super) fn chunk_of(stream: &str, seq: u64, chunk: &str) -> String {
     let method = contract::STREAM_CHUNK;
     format!(
         r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"streamId":{stream},"seq":{seq},"chunk":{chunk}}}}}"#
@@ -244,7 +244,7 @@ pub(super) fn text(seq: u64, says: &str) -> String {
     chunk(seq, &text_chunk(says))
 }
 
-fn end_of(stream: &str, last: u64, more: &str) -> String {
+pub(super) fn end_of(stream: &str, last: u64, more: &str) -> String {
     let method = contract::STREAM_END;
     format!(
         r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"streamId":{stream},"lastSeq":{last}{more}}}}}"#
@@ -267,7 +267,7 @@ fn dots(numbers: std::ops::RangeInclusive<u64>) -> impl Iterator<Item = String> 
 }
 
 /// Lets the user ask this model, and does not wait for what comes of it. The ask is called as the model.
-fn asks(script: Script, model: &str) -> Script {
+pub(super) fn asks(script: Script, model: &str) -> Script {
     let what =
         format!(r#"{{"do":"turn","text":{},"model":"{}"}}"#, quoted(&question(model)), reference(model));
     script.step(ask(model, &what))
@@ -287,7 +287,7 @@ pub(super) fn patient(of: &str, millis: u64) -> Step {
     Step::Outcome { of: of.to_owned(), within: Some(millis) }
 }
 
-fn conforming(frame: &str) -> Step {
+pub(super) fn conforming(frame: &str) -> Step {
     Step::Send { label: None, frame: Outgoing::Template(Template::new(frame)) }
 }
 
@@ -568,7 +568,7 @@ fn shows(x: &Exchange<'_>, label: &str, expected: &str) -> Sight {
     shows_as(x, label, &[(expected, IN_ORDER)])
 }
 
-fn shows_as(x: &Exchange<'_>, label: &str, expected: &[(&str, Seen)]) -> Sight {
+pub(super) fn shows_as(x: &Exchange<'_>, label: &str, expected: &[(&str, Seen)]) -> Sight {
     sight(answer_of(x, label).map(|(answer, at)| {
         // Whatever a host has around an answer is its own, but each piece stands in it as often as it should.
         let alike = |one: &str| PIECES.iter().all(|piece| count(&answer, piece) == count(one, piece));
@@ -593,7 +593,7 @@ fn all_failed(x: &Exchange<'_>, labels: &[&str]) -> Sight {
 }
 
 /// The first sight that is not this one, or else the last.
-fn all(sights: impl Iterator<Item = Sight>, seen: Seen) -> Sight {
+pub(super) fn all(sights: impl Iterator<Item = Sight>, seen: Seen) -> Sight {
     let mut last = Sight::Undecided(Why::NotProvoked("this script had nothing to ask".into()));
     for sight in sights {
         match sight {

@@ -20,7 +20,7 @@ use super::super::sights::{
 };
 use super::super::{KEPT, KEPT_AS_SPECIFIED};
 use super::{
-    BLOCKED, FAILED, ONE, PLAIN_TURN, TURN, came_of, intercept, observed, outcome, reacts, say,
+    BLOCKED, DONE, FAILED, ONE, PLAIN_TURN, TURN, came_of, intercept, observed, outcome, reacts, say,
     session as begin, specified, stop,
 };
 
@@ -109,6 +109,13 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("What a guest writes to standard error is no frame, whatever it looks like.", &[TRANSPORT])
         .accepts(&[specified(UNHEARD)])
         .checked(After(&NOISY_GUEST, standard_error)),
+    must("reasonix/host-transport/standard-error-drained", Host)
+        .says(
+            "A guest may write to standard error as much as it likes: the host reads on, and its answers count.",
+            &[TRANSPORT],
+        )
+        .accepts(&[specified(DONE)])
+        .checked(After(&TALKATIVE, |x| came_of(x, TURN))),
     must("reasonix/host-transport/largest-frame-read", Host)
         .says("A frame that is as long as the limit, line feed and all, is read.", &[TRANSPORT, FRAME_BYTES])
         .accepts(READ)
@@ -300,6 +307,28 @@ static NOISY_GUEST: ScriptDef = ScriptDef {
             .raw("noise", "text that is no JSON", "a log line")
             .step(Step::Send { label: Some("ruling".to_owned()), frame: Outgoing::Template(blocks()) });
         stop(answered.step(outcome(TURN)))
+    },
+};
+
+/// How much a guest writes to standard error, in bytes: far more than a pipe holds.
+const TALK_BYTES: usize = 1 << 20;
+
+static TALKATIVE: ScriptDef = ScriptDef {
+    name: "talkative-guest",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let plugin = Plugin::new(setting, ONE).intercepts(&[point::INPUT_RECEIVE]);
+        let script = begin("talkative-guest", setting, &[plugin]);
+        let script = reacts(script, &intercept(point::INPUT_RECEIVE), Reply::Never);
+        let script = say(script, TURN, "Hello").step(super::awaits(&intercept(point::INPUT_RECEIVE)));
+        let line = "sidecert has something to tell\n";
+        let lines = line.repeat(TALK_BYTES / line.len() + 1);
+        let order = sidecert_proto::machine::Order::Stderr(lines.into());
+        let answer = r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"decision":"continue"}}"#;
+        // A guest that still writes there writes nothing else.
+        let ruling = Step::Send { label: None, frame: Outgoing::Template(Template::new(answer)) };
+        stop(script.step(Step::Do(order)).step(ruling).step(outcome(TURN)))
     },
 };
 

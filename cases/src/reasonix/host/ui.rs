@@ -143,13 +143,13 @@ pub(super) const ROWS: &[Requirement] = &[
 // ---- scripts ----
 
 /// The session that the guest was told, and its generation.
-const SESSION: &str = r#"{"$capture":"session"}"#;
-const GENERATION: &str = r#"{"$capture":"generation"}"#;
+pub(super) const SESSION: &str = r#"{"$capture":"session"}"#;
+pub(super) const GENERATION: &str = r#"{"$capture":"generation"}"#;
 const STALE_GENERATION: &str = "999";
 const STALE_SESSION: &str = r#""sidecert-none""#;
 
-const STATUS: &str = r#"{"label":"sidecert-ready"}"#;
-const QUESTION: &str = r#"{"message":"Go on?","fields":[]}"#;
+pub(super) const STATUS: &str = r#"{"label":"sidecert-ready"}"#;
+pub(super) const QUESTION: &str = r#"{"message":"Go on?","fields":[]}"#;
 const FORM: &str = r#"{"title":"Who?","fields":[{"key":"name","label":"Name","kind":"input"}]}"#;
 
 /// What is of another session or generation.
@@ -163,7 +163,7 @@ const DOCUMENTS: [(&str, &str, &str); 4] = [
 ];
 
 /// What follows is about this guest of ours, in the session that it was told.
-fn with(script: Script, name: &str) -> Script {
+pub(super) fn with(script: Script, name: &str) -> Script {
     let told = format!(
         r#"{{"method":"{}","params":{{"session":{{"sessionId":{SESSION},"generation":{GENERATION}}}}}}}"#,
         contract::INITIALIZE

@@ -593,10 +593,10 @@ impl<'a> Play<'a> {
     }
 
     /// Writes an answer of ours, if anybody still reads.
-    fn answer(&mut self, frame: Vec<u8>, now: Micros) {
+    fn answer(&mut self, frame: Vec<u8>, departs: Option<&str>, now: Micros) {
         if !self.link.broken && !self.link.closed && self.link.exited.is_none() {
             self.link.loose = true;
-            self.offer(frame, None, Offered::default(), now);
+            self.offer(frame, None, Offered { departs, ..Offered::default() }, now);
         }
     }
 

@@ -131,6 +131,27 @@ impl Due {
     }
 }
 
+/// What a reaction makes of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// None is about it.
+    None,
+    /// One is.
+    Whole,
+    /// One is, and what it answers first is wrong on purpose: why.
+    Oddly(String),
+}
+
+impl Claim {
+    /// What makes the answer in this place wrong, if anything does.
+    pub(super) fn departs(&self, place: usize) -> Option<&str> {
+        match self {
+            Self::Oddly(departs) if place == 0 => Some(departs),
+            _ => None,
+        }
+    }
+}
+
 impl Playing {
     pub(super) fn new(name: &str, script: Script) -> Self {
         let awaits = script.steps.iter().any(|step| has(step, &|step| matches!(step, Step::Await { .. })));
@@ -189,14 +210,14 @@ impl Playing {
     }
 
     /// Whether a reaction claims the frame at `root`, on a link of `guest` where there are several guests; its answers
-    /// are appended to `out`.
+    /// are put into `out`, which is empty.
     pub(super) fn react(
         &mut self,
         root: Node<'_>,
         guest: Option<&str>,
         next_id: &mut i64,
         out: &mut Vec<Vec<u8>>,
-    ) -> bool {
+    ) -> Claim {
         for (reaction, done) in &mut self.reactions {
             if reaction.times.is_some_and(|times| *done >= times)
                 || reaction.guest.as_deref().is_some_and(|of| guest != Some(of))
@@ -220,11 +241,15 @@ impl Playing {
                     self.deferred.push((*fences - self.fences, frame));
                 }
                 Reply::Several(templates) => out.extend(templates.iter().map(render)),
+                Reply::Odd { departs, answer } => {
+                    out.push(render(answer));
+                    return Claim::Oddly(departs.clone());
+                }
                 Reply::Never => {}
             }
-            return true;
+            return Claim::Whole;
         }
-        false
+        Claim::None
     }
 
     pub(super) fn label_of(&self, id: i64) -> Option<String> {

@@ -13,6 +13,7 @@ use crate::rpc::{self, Envelope, Id, Malformed};
 use crate::transcript::{Frame, Kind, Payload, Wait};
 use crate::wire::Line;
 
+use super::progress::Claim;
 use super::{FENCE, Play, Waiting, What};
 
 /// How much of a line that is no frame a cause shows, in characters.
@@ -201,13 +202,13 @@ impl Play<'_> {
             }
         }
         let mut out = Vec::new();
-        let claimed = match &mut self.script {
+        let claim = match &mut self.script {
             Some(script) => script.react(root, None, &mut self.next_id, &mut out),
-            None => false,
+            None => Claim::None,
         };
-        self.peer.meet(envelope, claimed, &mut out);
-        for frame in out {
-            self.answer(frame, now);
+        self.peer.meet(envelope, claim != Claim::None, &mut out);
+        for (place, frame) in out.into_iter().enumerate() {
+            self.answer(frame, claim.departs(place), now);
         }
         let settled = self.script.as_ref().is_none_or(|script| script.due.is_empty());
         match &self.waiting {
@@ -270,7 +271,7 @@ impl Play<'_> {
         script.deferred = later;
         let due: Vec<(u32, Vec<u8>)> = due;
         for (_, frame) in due {
-            self.answer(frame, now);
+            self.answer(frame, None, now);
         }
     }
 }

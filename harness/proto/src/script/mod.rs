@@ -313,6 +313,13 @@ pub enum Reply {
     AfterFences(u32, Template),
     /// At once, with several frames.
     Several(Vec<Template>),
+    /// At once, with a frame that is wrong on purpose.
+    Odd {
+        /// What makes it wrong.
+        departs: String,
+        /// The frame.
+        answer: Template,
+    },
     /// Not at all.
     Never,
 }

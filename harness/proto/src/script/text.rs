@@ -10,7 +10,7 @@
 //! {"linger":{}} {"gone":{}} {"alive":{}}  {"do":"exit","code":3}  {"do":"stderr","text":"…"}  {"do":"spawn","session":true}
 //! {"repeat":3,"steps":[…]}          {"each":"list","as":"element","steps":[…]}
 //! {"when":{…},"answer":{…},"twice":true,"after":2,"times":1}   {"when":{…},"never":true}
-//! {"when":{…},"guest":"one","answers":[{…},{…}]}
+//! {"when":{…},"guest":"one","answers":[{…},{…}]}    {"when":{…},"answer":{…},"departs":"no such member"}
 //! ```
 
 mod orders;
@@ -219,7 +219,10 @@ fn write_reaction(out: &mut Vec<u8>, reaction: &Reaction) {
     }
     let template = match &reaction.reply {
         Reply::Never | Reply::Several(_) => None,
-        Reply::Once(template) | Reply::Twice(template) | Reply::AfterFences(_, template) => Some(template),
+        Reply::Once(template)
+        | Reply::Twice(template)
+        | Reply::AfterFences(_, template)
+        | Reply::Odd { answer: template, .. } => Some(template),
     };
     if let Some(template) = template {
         out.extend_from_slice(b",\"answer\":");
@@ -229,6 +232,10 @@ fn write_reaction(out: &mut Vec<u8>, reaction: &Reaction) {
         Reply::Once(_) | Reply::Several(_) => {}
         Reply::Twice(_) => out.extend_from_slice(b",\"twice\":true"),
         Reply::AfterFences(fences, _) => out.extend_from_slice(format!(",\"after\":{fences}").as_bytes()),
+        Reply::Odd { departs, .. } => {
+            out.extend_from_slice(b",\"departs\":");
+            json::write_str(out, departs);
+        }
         Reply::Never => out.extend_from_slice(b",\"never\":true"),
     }
     if let Some(times) = reaction.times {
@@ -390,7 +397,7 @@ fn read_outgoing(node: Node<'_>) -> Result<Outgoing, String> {
 }
 
 fn read_reaction(node: Node<'_>) -> Result<Reaction, String> {
-    only(node, &["when", "guest", "answer", "answers", "never", "twice", "after", "times"])?;
+    only(node, &["when", "guest", "answer", "answers", "never", "twice", "after", "departs", "times"])?;
     let when = Pattern::read(node.get("when").ok_or("a reaction begins with when")?)?;
     let number = |name: &str| {
         let node = node.get(name);
@@ -410,7 +417,10 @@ fn read_reaction(node: Node<'_>) -> Result<Reaction, String> {
         (None, _) => return Err("a reaction has answer, answers or never".to_owned()),
         (Some(answer), Some(fences)) => Reply::AfterFences(fences, answer),
         (Some(answer), None) if node.get("twice").is_some() => Reply::Twice(answer),
-        (Some(answer), None) => Reply::Once(answer),
+        (Some(answer), None) => match text(node, "departs")? {
+            Some(departs) => Reply::Odd { departs, answer },
+            None => Reply::Once(answer),
+        },
     };
     Ok(Reaction { when, reply, times: number("times")?, guest: text(node, "guest")? })
 }
@@ -493,7 +503,8 @@ mod tests {
         for (reply, times) in [
             (Reply::Once(answer.clone()), None),
             (Reply::Twice(answer.clone()), Some(1)),
-            (Reply::AfterFences(2, answer), None),
+            (Reply::AfterFences(2, answer.clone()), None),
+            (Reply::Odd { departs: "a member too many".into(), answer }, None),
             (Reply::Never, Some(4)),
         ] {
             script.reactions.push(Reaction { when: Pattern::request("m"), reply, times, guest: None });

@@ -7,6 +7,9 @@ use bytes::Bytes;
 use super::{ACTIONS_MOST, LATENCY, Stuck, TIME_MOST};
 use crate::machine::{Action, Exited, Input, Launch, Launched, Left, LinkId, Machine, Micros, Order};
 
+/// What a pipe holds that nobody reads from, in bytes.
+const PIPE_BYTES: usize = 64 << 10;
+
 /// What goes from one machine to the other.
 enum Parcel {
     Bytes(Bytes),
@@ -45,8 +48,17 @@ struct Guest {
     alive: bool,
     /// Whether the machine that plays it reads.
     reading: bool,
+    /// How much more its standard error takes; no bound where the host reads it.
+    errors_room: Option<usize>,
     /// What it was started with, for those that it starts itself.
     launched: Launched,
+}
+
+impl Guest {
+    /// Whether it can do nothing but be killed, since it writes to standard error and nobody reads.
+    fn is_stuck(&self) -> bool {
+        self.errors_room == Some(0)
+    }
 }
 
 /// The state between the two machines. A link is named as the machine that plays the guests names it.
@@ -141,6 +153,8 @@ impl Stage<'_> {
 
     fn cast_does(&mut self, action: Action) {
         match action {
+            // What it says behind what nobody reads is never said.
+            Action::Write { link, .. } if self.guests.get(&link).is_some_and(Guest::is_stuck) => {}
             Action::Write { link, bytes, .. } => {
                 let alive = if link == 0 { self.host_alive } else { self.is_alive(link) && self.host_alive };
                 if alive {
@@ -158,13 +172,21 @@ impl Stage<'_> {
             Action::Kill { link: 0 } => self.host_ends(Exited::Signal(9)),
             Action::Kill { link } => self.guest_ends(link, Exited::Signal(9)),
             Action::Tell { link, order } if self.is_alive(link) => self.obey(link, order),
-            Action::Tell { .. } | Action::Launch { .. } | Action::Exit(_) | Action::Done => {}
+            Action::Tell { .. }
+            | Action::LeaveErrors { .. }
+            | Action::Launch { .. }
+            | Action::Exit(_)
+            | Action::Done => {}
         }
     }
 
     fn obey(&mut self, link: LinkId, order: Order) {
         match order {
-            Order::Stderr(bytes) => self.to_host.push_back((link, Parcel::Stderr(bytes))),
+            Order::Exit(_) | Order::Abort if self.guests.get(&link).is_some_and(Guest::is_stuck) => {}
+            Order::Stderr(bytes) => match self.guests.get_mut(&link).map(|guest| &mut guest.errors_room) {
+                Some(Some(room)) => *room = room.saturating_sub(bytes.len()),
+                _ => self.to_host.push_back((link, Parcel::Stderr(bytes))),
+            },
             Order::CloseInput => self.to_host.push_back((link, Parcel::Broken)),
             Order::Exit(code) => self.guest_ends(link, Exited::Code(code.into())),
             Order::Abort => self.guest_ends(link, Exited::Signal(6)),
@@ -196,6 +218,11 @@ impl Stage<'_> {
                 }
             }
             Action::Reading { link, on } => drop(self.host_deaf.insert(link, !on)),
+            Action::LeaveErrors { link } => {
+                if let Some(guest) = self.of_host(link).and_then(|id| self.guests.get_mut(&id)) {
+                    guest.errors_room.get_or_insert(PIPE_BYTES);
+                }
+            }
             Action::Kill { link } => {
                 if let Some(id) = self.of_host(link).filter(|id| *id != 0) {
                     self.guest_ends(id, Exited::Signal(9));
@@ -246,7 +273,8 @@ impl Stage<'_> {
     fn enter(&mut self, at_host: Option<LinkId>, parent: Option<LinkId>, launched: Launched) -> LinkId {
         let id = self.guests.len() + 1;
         self.to_cast.push_back((id, Parcel::Launched(launched.clone())));
-        self.guests.insert(id, Guest { at_host, parent, alive: true, reading: true, launched });
+        self.guests
+            .insert(id, Guest { at_host, parent, alive: true, reading: true, errors_room: None, launched });
         id
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Pipes {
     guest: Option<Guest>,
     input: Option<End>,
     errors: Option<End>,
+    /// Standard error that is not read: it is kept, so that the pipe does not break.
+    left: Option<End>,
 }
 
 impl Pipes {
@@ -56,6 +58,7 @@ impl Pipes {
             guest,
             input: Some(End::reading(ends.input)?),
             errors,
+            left: None,
         })
     }
 
@@ -140,6 +143,10 @@ impl Link for Pipes {
 
     fn set_reading(&mut self, on: bool) {
         self.reading = on;
+    }
+
+    fn leave_errors(&mut self) {
+        self.left = self.errors.take();
     }
 
     fn kill(&mut self, now: Micros) {

@@ -1,7 +1,8 @@
 //! The link of a probe: a socket, over which bytes come and go as far as there is credit.
 //!
 //! What the probe reads ahead of us, and what it holds that is still to be written, is bounded by a window each. Writes
-//! and a close keep their order, as does an end behind them; all other orders overtake what waits to be written.
+//! and a close keep their order, as does an end behind them. What goes to standard error overtakes what waits to be
+//! written, and what is written later waits for it; all other orders wait for nothing.
 
 use std::collections::VecDeque;
 
@@ -214,14 +215,16 @@ impl Remote {
                 ToProbe::Credit(u32::try_from(room).unwrap_or(0)).put(&mut self.frames);
             }
         }
-        while let Some((bytes, after_drain)) = self.output.next() {
-            ToProbe::Write { bytes, after_drain }.put(&mut self.frames);
-        }
-        if self.output.waiting.is_empty() && std::mem::take(&mut self.closing) {
-            ToProbe::CloseOutput.put(&mut self.frames);
-        }
         while let Some((bytes, _)) = self.errors.next() {
             ToProbe::Errors(bytes).put(&mut self.frames);
+        }
+        // A program that blocks in one write does not do the next.
+        let blocked = self.errors.queued() > 0;
+        while !blocked && let Some((bytes, after_drain)) = self.output.next() {
+            ToProbe::Write { bytes, after_drain }.put(&mut self.frames);
+        }
+        if !blocked && self.output.waiting.is_empty() && std::mem::take(&mut self.closing) {
+            ToProbe::CloseOutput.put(&mut self.frames);
         }
         if self.output.queued() == 0
             && self.errors.queued() == 0

@@ -38,6 +38,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_pong_comes_after_what_was_written_before", a_pong_comes_after_what_was_written_before),
     ("a_probe_tells_what_it_found", a_probe_tells_what_it_found),
     ("an_end_comes_after_what_was_written_before", an_end_comes_after_what_was_written_before),
+    (
+        "who_writes_errors_that_nobody_reads_writes_nothing_else",
+        who_writes_errors_that_nobody_reads_writes_nothing_else,
+    ),
     ("a_probe_that_cannot_write_is_killed_at_once", a_probe_that_cannot_write_is_killed_at_once),
     ("a_closed_input_is_seen_by_who_writes", a_closed_input_is_seen_by_who_writes),
     ("an_output_that_nobody_reads_breaks_the_link", an_output_that_nobody_reads_breaks_the_link),
@@ -209,6 +213,35 @@ fn an_end_comes_after_what_was_written_before() {
     let told = Stage::probe().play(cast);
     assert_eq!((told[0].out_bytes, told[0].error_bytes), (300_000, 100_000));
     assert_eq!((told[0].exited, told[1].wrote), (Some(Exited::Code(0)), 300_000));
+}
+
+fn who_writes_errors_that_nobody_reads_writes_nothing_else() {
+    for left in [false, true] {
+        let mut written = false;
+        let mut at_the_tick = None;
+        let cast = Cast::new(|told, link, input| match (link, input) {
+            (1, Input::Launched(_)) => {
+                let leaves = left.then_some(Action::LeaveErrors { link: 0 });
+                let errors = Order::Stderr(vec![b'e'; 1 << 20].into());
+                leaves.into_iter().chain([tell(errors), write_to(1, "later")]).collect()
+            }
+            (1, Input::Wrote(_)) if !std::mem::replace(&mut written, true) => {
+                vec![tell(Order::Exit(0))]
+            }
+            (0, Input::Tick) => {
+                at_the_tick = Some((told[0].out_bytes, told[0].error_bytes));
+                if left { vec![Action::Kill { link: 1 }] } else { Vec::new() }
+            }
+            _ => Vec::new(),
+        });
+        let due = Duration::from_millis(if left { 300 } else { 60_000 });
+        let told = Stage::probe().play(cast.due_after_launch(due));
+        if left {
+            assert_eq!((at_the_tick, written), (Some((0, 0)), false));
+        } else {
+            assert_eq!((told[0].out_bytes, told[0].error_bytes), (5, 1 << 20));
+        }
+    }
 }
 
 fn a_probe_that_cannot_write_is_killed_at_once() {

@@ -422,6 +422,10 @@ fn replacement_fault(
     if point == point::FRONTEND_EVENT && replacement["kind"] != original["kind"] {
         return Some("it has another kind".to_owned());
     }
+    let tools = replacement["request"]["tools"].as_array().into_iter().flatten();
+    if core.manners.frames.beyond_schema && tools.into_iter().any(|tool| !tool["parameters"].is_object()) {
+        return Some("the parameters of a tool are no object".to_owned());
+    }
     let calls = replacement["calls"].as_array().into_iter().flatten();
     if calls.into_iter().any(|call| text(call, "id").is_empty() || text(call, "name").is_empty()) {
         return Some("a call has no id or name".to_owned());

@@ -78,6 +78,9 @@ async fn begin(core: &Shared<'_>, plugin: &Rc<Plugin>, deadline: Micros) -> Resu
         state.last_link
     });
     core.act(Action::Launch { link, launch });
+    if !core.manners.frames.drains_stderr {
+        core.act(Action::LeaveErrors { link });
+    }
     core.spawn(watched(Rc::clone(core), link));
     match handshake(core, link, plugin, deadline).await {
         Ok(()) => {

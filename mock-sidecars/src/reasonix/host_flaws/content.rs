@@ -2,7 +2,7 @@
 
 use sidecert_proto::reasonix::contract;
 
-use super::{frame, manner};
+use super::{frame, manner, misreads};
 use crate::{Flaw, Misdeed, Trigger};
 
 pub(super) const FLAWS: &[Flaw] = &[
@@ -58,6 +58,7 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-transport/odd-text-survived",
             "reasonix/host-transport/frames-end-at-line-feed",
             "reasonix/host-transport/largest-frame-read",
+            "reasonix/host-envelope/many-requests-answered",
         ],
         |it| it.content.names_expired = false,
     ),
@@ -91,6 +92,12 @@ pub(super) const FLAWS: &[Flaw] = &[
         "host-believes-references",
         &["reasonix/host-content/odd-references-refused", "reasonix/host-content/large-reference-refused"],
         |it| it.content.checks_replacements = false,
+    ),
+    misreads(
+        "host-passes-over-prefixes",
+        &["reasonix/host-content/digests-written-exactly"],
+        r#""sha256":"sha256:"#,
+        ("sha256:", ""),
     ),
     manner("host-takes-unknown-references", &["reasonix/host-content/unknown-reference-refused"], |it| {
         it.content.takes_unknown_references = true;

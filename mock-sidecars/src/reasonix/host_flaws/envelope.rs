@@ -3,19 +3,14 @@
 use sidecert_proto::reasonix::contract;
 use sidecert_proto::requirement::Id;
 
-use super::{frame, manner};
+use super::{frame, manner, silent};
 use crate::{Flaw, Misdeed, Trigger};
 
 /// What is said of a content that is gone.
 const EXPIRED: &str = r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32000,"message":"gone","data":{"reason":"content_ref_expired","retryable":true}}}"#;
 
-/// Takes a line with this text for what it is not: says nothing to it.
-const fn silent(name: &'static str, breaks: &'static [Id], line: &'static str) -> Flaw {
-    frame(name, breaks, Trigger::Reads(line), Misdeed::Silence)
-}
-
 /// Answers what matches as if it were in order.
-const fn serves(name: &'static str, breaks: &'static [Id], pattern: &'static str) -> Flaw {
+pub(super) const fn serves(name: &'static str, breaks: &'static [Id], pattern: &'static str) -> Flaw {
     frame(name, breaks, Trigger::Receives(pattern), Misdeed::Instead(EXPIRED))
 }
 
@@ -52,7 +47,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     ),
     frame(
         "host-sends-params-in-a-list",
-        &["reasonix/host-envelope/params-objects"],
+        &["reasonix/host-envelope/params-objects", "reasonix/host-members/members-fit"],
         Trigger::Asks(contract::INITIALIZED),
         Misdeed::Edit(r#""params":{}"#, r#""params":[]"#),
     ),
@@ -129,6 +124,11 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-transport/deep-nesting-survived",
         ],
         |it| it.frames.serves_unknown = true,
+    ),
+    silent(
+        "host-answers-some-of-many",
+        &["reasonix/host-envelope/many-requests-answered"],
+        "sidecert-at-once-60",
     ),
     frame(
         "host-takes-chunks-as-requests",

@@ -2,9 +2,11 @@
 
 mod content;
 mod envelope;
+mod errors;
 mod interception;
 mod lifecycle;
 mod manifest;
+mod members;
 mod processes;
 mod providers;
 mod security;
@@ -23,6 +25,7 @@ use crate::{Flaw, Misdeed, Reach, Trigger};
 pub static FLAWS: &[&[Flaw]] = &[
     transport::FLAWS,
     envelope::FLAWS,
+    members::FLAWS,
     lifecycle::FLAWS,
     processes::FLAWS,
     manifest::FLAWS,
@@ -31,12 +34,28 @@ pub static FLAWS: &[&[Flaw]] = &[
     slots::FLAWS,
     providers::FLAWS,
     ui::FLAWS,
+    errors::FLAWS,
     security::FLAWS,
 ];
 
 /// A flaw in a frame, in both editions.
 const fn frame(name: &'static str, breaks: &'static [Id], at: Trigger, does: Misdeed) -> Flaw {
     Flaw { name, side: Host, editions: BOTH, breaks, reach: Reach::Frame, at, does }
+}
+
+/// Reads the second text where the first stands in a line with `line` in it.
+const fn misreads(
+    name: &'static str,
+    breaks: &'static [Id],
+    line: &'static str,
+    (from, to): (&'static str, &'static str),
+) -> Flaw {
+    frame(name, breaks, Trigger::Reads(line), Misdeed::Edit(from, to))
+}
+
+/// Takes a line with this text for what it is not: says nothing to it.
+const fn silent(name: &'static str, breaks: &'static [Id], line: &'static str) -> Flaw {
+    frame(name, breaks, Trigger::Reads(line), Misdeed::Silence)
 }
 
 /// A flaw in what it decides, in both editions.

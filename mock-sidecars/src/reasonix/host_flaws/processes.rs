@@ -84,6 +84,10 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-streams/declined-fails",
             "reasonix/host-streams/ends-tell-failure",
             "reasonix/host-streams/error-chunk-fails",
+            "reasonix/host-members/results-missing-refused",
+            "reasonix/host-members/results-null-refused",
+            "reasonix/host-members/results-types-kept",
+            "reasonix/host-members/results-unknown-refused",
         ],
         |it| {
             it.streams.falls_back = true;
@@ -96,6 +100,7 @@ pub(super) const FLAWS: &[Flaw] = &[
         "host-drops-who-is-late",
         &[
             "reasonix/host-processes/timeout-keeps-connection",
+            "reasonix/host-errors/misdescribed-reason-distrusted",
             "reasonix/host-content/too-large-not-sent",
             "reasonix/host-events/slow-reader-spared",
         ],

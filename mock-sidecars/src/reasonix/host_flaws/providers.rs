@@ -87,9 +87,18 @@ pub(super) const FLAWS: &[Flaw] = &[
         &["reasonix/host-streams/unknown-streams-ignored", "reasonix/host-streams/late-chunks-ignored"],
         |it| it.streams.strays_count = true,
     ),
-    manner("host-takes-senseless-chunks", &["reasonix/host-streams/malformed-chunks-dropped"], |it| {
-        it.streams.checks_chunks = false;
-    }),
+    manner(
+        "host-takes-senseless-chunks",
+        &[
+            "reasonix/host-streams/malformed-chunks-dropped",
+            "reasonix/host-members/chunks-missing-dropped",
+            "reasonix/host-members/chunks-null-dropped",
+            "reasonix/host-members/chunks-unknown-dropped",
+        ],
+        |it| {
+            it.streams.checks_chunks = false;
+        },
+    ),
     manner("host-ends-at-done", &["reasonix/host-streams/done-ends-nothing"], |it| {
         it.streams.done_ends = true;
     }),

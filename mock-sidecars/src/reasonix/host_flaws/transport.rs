@@ -90,6 +90,9 @@ pub(super) const FLAWS: &[Flaw] = &[
         ],
         |it| it.frames.reads_stderr = true,
     ),
+    manner("host-leaves-standard-error", &["reasonix/host-transport/standard-error-drained"], |it| {
+        it.frames.drains_stderr = false;
+    }),
     manner("host-has-a-smaller-limit", &["reasonix/host-transport/largest-frame-read"], |it| {
         it.frames.limit_hundredths = 99;
     }),

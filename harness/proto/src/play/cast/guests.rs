@@ -8,6 +8,7 @@ use crate::budget::LAUNCHES_MOST;
 use crate::contract::Side;
 use crate::json::{Node, Tape, quoted};
 use crate::machine::{Action, Input, Launched, LinkId, Micros, Order};
+use crate::play::progress::Claim;
 use crate::play::{FENCE, Peer};
 use crate::rpc::{self, Envelope, Id};
 use crate::transcript::{Frame, Kind, Payload, Told, Wait};
@@ -334,21 +335,21 @@ impl<'a> Cast<'a> {
         let said = rpc::classify(root);
         let mut out = Vec::new();
         let name = self.link(id).map(|link| link.name.clone()).unwrap_or_default();
-        let claimed = match &mut self.script {
+        let claim = match &mut self.script {
             Some(script) => script.react(root, Some(&name), &mut self.next_id, &mut out),
-            None => false,
+            None => Claim::None,
         };
         let mut fence = false;
         if let Ok(envelope) = &said {
             fence = matches!(envelope, Envelope::Response { id: Id::Integer(number), .. }
                 if self.fencing.as_ref().is_some_and(|fencing| fencing.get(&id) == Some(number)));
             if let Some(peer) = self.link_mut(id).and_then(|link| link.peer.as_mut()) {
-                peer.meet(envelope, claimed, &mut out);
+                peer.meet(envelope, claim != Claim::None, &mut out);
             }
         }
-        for frame in out {
+        for (place, frame) in out.into_iter().enumerate() {
             if self.link(id).is_some_and(|link| link.cannot_write().is_none()) {
-                self.offer(id, frame, None, (None, None, false), &[], now);
+                self.offer(id, frame, None, (None, claim.departs(place), false), &[], now);
             }
         }
         if fence {

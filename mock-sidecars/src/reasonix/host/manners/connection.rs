@@ -62,6 +62,8 @@ pub struct Frames {
     pub depth_max: u32,
     /// Frames on standard error are served. Conforms: no.
     pub reads_stderr: bool,
+    /// Standard error is read at all. Conforms: yes.
+    pub drains_stderr: bool,
     /// Whatever has a method and an id is served. Conforms: no.
     pub lenient_envelopes: bool,
     /// An answer under the id as a string counts. Conforms: no.
@@ -102,6 +104,7 @@ impl Default for Frames {
             takes_unended: true,
             depth_max: 10_000,
             reads_stderr: false,
+            drains_stderr: true,
             lenient_envelopes: false,
             text_ids_match: false,
             beyond_schema: true,
