@@ -85,7 +85,7 @@ const OF_A_HOST_WITH_CONTENTS: &[&str] = &[
     "--skip",
     "reasonix/host-content/newest-kept",
     "--skip",
-    "reasonix/host-content/oldest-expire",
+    "reasonix/host-content/expired-refused",
 ];
 
 const PLANS: &[Plan] = &[
