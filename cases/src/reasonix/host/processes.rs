@@ -585,11 +585,13 @@ fn call_to_the_dead(x: &Exchange<'_>) -> Sight {
 
 fn told_once(x: &Exchange<'_>) -> Sight {
     let link = first_link(x, ONE);
-    let gone =
-        x.told(Told::Gone).find(|(entry, _)| Some(entry.event.link) == link).map(|(entry, _)| entry.at);
-    let Some((gone, (next, _))) = gone.zip(asked_at(x, "again")) else { return never_came(x, "again") };
-    // What it did not live to say may be told apart, so only the same text counts.
-    let told: Vec<_> = reports(x, ONE, gone).filter(|(at, _)| *at < next).collect();
+    let gone = x.told(Told::Gone).any(|(entry, _)| Some(entry.event.link) == link);
+    let (true, Some((asked, _)), Some((next, _))) = (gone, asked_at(x, TURN), asked_at(x, "again")) else {
+        return never_came(x, "again");
+    };
+    // The host may know of its end before we do. What it did not live to say may be told apart, so only the same text
+    // counts.
+    let told: Vec<_> = reports(x, ONE, asked).filter(|(at, _)| *at < next).collect();
     let twice =
         told.iter().enumerate().find(|(place, (_, text))| told[..*place].iter().any(|(_, it)| it == text));
     match (twice, told.first()) {
