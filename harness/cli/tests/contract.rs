@@ -106,7 +106,7 @@ fn a_broken_contract_is_one_line_with_the_file_the_place_and_what_is_missing() {
             vec!["check", "guest", "--suite", "reasonix-v1", "--contract", &path, "--", "true"],
             vec!["mock", "guest", "--suite", "reasonix-v1", "--contract", &path],
             vec!["list", "requirements", "--contract", &path],
-            vec!["explain", "members-fit", "--contract", &path],
+            vec!["explain", "reasonix/members/members-fit", "--contract", &path],
         ] {
             let output = sidecert(&command);
             let told = String::from_utf8_lossy(&output.stderr).into_owned();

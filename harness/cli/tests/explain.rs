@@ -103,8 +103,10 @@ fn what_a_driver_must_do_and_which_cannot_is_said() {
 
 #[test]
 fn a_requirement_is_found_by_its_end_and_by_a_pattern() {
-    let whole = explained(&["reasonix/members/members-fit"]);
-    for word in ["members-fit", "members/members-fit", "*members-f?t", "reasonix/*/members-fit"] {
+    let name = "opens-with-initialized";
+    let whole = explained(&[&format!("reasonix/lifecycle/{name}")]);
+    let pattern = ["*", &name.replace("initi", "in?ti")].concat();
+    for word in [name, &format!("lifecycle/{name}"), &pattern, &format!("reasonix/*/{name}")] {
         assert_eq!(explained(&[word]), whole, "{word}");
     }
     // What only the second suite has is explained as that has it.
