@@ -37,6 +37,8 @@ pub const LINE_BYTES_MAX: usize = 24 << 20;
 
 /// The most bytes that a `fill` may stand for.
 pub const FILL_BYTES_MAX: u64 = 16 << 20;
+/// How many letters of an escape may stand behind its backslash.
+const ESCAPE_BYTES_MAX: usize = 5;
 /// From how many repetitions on a letter is recorded by how often it stands there.
 const FILL_BYTES_MIN: usize = 4 << 10;
 
@@ -494,7 +496,8 @@ fn filled(text: &str) -> Option<Payload<'_>> {
     let byte = bytes[middle];
     let before = bytes[..middle].iter().rev().take_while(|one| **one == byte).count();
     let after = bytes[middle..].iter().take_while(|one| **one == byte).count();
-    let (start, end) = (middle - before, middle + after);
+    // The first ones may belong to an escape, `\u00aa` at the longest, which is not to be torn apart.
+    let (start, end) = ((middle - before + ESCAPE_BYTES_MAX).min(middle), middle + after);
     let count = (end - start) as u64;
     (byte.is_ascii_alphabetic() && (FILL_BYTES_MIN as u64..=FILL_BYTES_MAX).contains(&count)).then(|| {
         let (head, tail) = (Cow::Borrowed(&text[..start]), Cow::Borrowed(&text[end..]));

@@ -82,6 +82,16 @@ fn a_letter_that_is_repeated_takes_no_place() {
     let Record::Event(event) = read(line.trim_ascii_end()).unwrap() else { panic!("it is an event") };
     let Kind::Frame(frame_read) = event.kind else { panic!("it is a frame") };
     assert_eq!((&*frame_read.payload.bytes(), frame_read.payload.id()), (text.as_bytes(), Some(1)));
+    // An escape that ends in that letter stays whole, so that the id can be told.
+    for escape in [r"\n", r"\u00aa"] {
+        let letter = &escape[escape.len() - 1..];
+        let text = format!("{{\"id\":1,\"x\":\"{escape}{}\"}}", letter.repeat(1 << 20));
+        let line = written(&text);
+        let Record::Event(event) = read(line.trim_ascii_end()).unwrap() else { panic!("it is an event") };
+        let Kind::Frame(frame) = event.kind else { panic!("it is a frame") };
+        assert!(line.len() < 200, "{}", line.len());
+        assert_eq!((&*frame.payload.bytes(), frame.payload.id()), (text.as_bytes(), Some(1)));
+    }
     // A run of digits may be a number.
     assert!(written(&frame("1")).len() > 8 << 20);
 }
