@@ -16,7 +16,8 @@ use crate::transcript::{Kind, Told};
 pub(super) struct Settled {
     /// How many asks have no outcome yet.
     open: u32,
-    /// The links on which a fence stands, since all was over last. What a guest does not read proves nothing.
+    /// The links on which a fence stands behind all outcomes. One that was on its way before tells nothing of what the
+    /// last of them caused, and what a guest does not read proves nothing.
     fenced: BTreeSet<LinkId>,
     /// The links of which all is here.
     proven: BTreeSet<LinkId>,
@@ -28,13 +29,11 @@ impl Settled {
         match kind {
             Kind::Told { what: Told::Ask, .. } => {
                 self.open += 1;
+                self.fenced.clear();
                 self.proven.clear();
             }
             Kind::Told { what: Told::Outcome, .. } => self.open = self.open.saturating_sub(1),
-            Kind::Told { what: Told::Settled, .. } => {
-                let fenced = std::mem::take(&mut self.fenced);
-                self.proven = if self.open == 0 { fenced } else { BTreeSet::new() };
-            }
+            Kind::Told { what: Told::Settled, .. } => self.proven = std::mem::take(&mut self.fenced),
             // What a guest does, or what becomes of it, may make the host write to another one.
             Kind::Told { what: Told::Did | Told::Launched | Told::Gone | Told::Signal, .. }
             | Kind::Closed { .. }
@@ -48,7 +47,7 @@ impl Settled {
     /// Takes in a frame: whether it is one of the host's that is too late.
     pub(super) fn frame(&mut self, link: LinkId, frame: &Framed<'_, '_>) -> bool {
         if frame.from == Side::Guest {
-            if frame.label == Some(FENCE) {
+            if frame.label == Some(FENCE) && self.open == 0 {
                 self.fenced.insert(link);
             }
             // It may cause others, so that nothing is known from there on.

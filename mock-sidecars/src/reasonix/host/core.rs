@@ -121,10 +121,14 @@ impl<'c> Core<'c> {
         self.state.borrow_mut().session.as_mut().map(what)
     }
 
-    /// Begins a task.
+    /// Begins a task, and goes on with it beside whoever began it. What it writes first is written here and now: an
+    /// outcome must not come before what the asking caused.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + 'c) {
         self.stirred.set(true);
-        self.spawned.borrow_mut().push(Box::pin(task));
+        let mut task: Task<'c> = Box::pin(task);
+        if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            self.spawned.borrow_mut().push(task);
+        }
     }
 
     pub(super) fn act(&self, action: Action) {

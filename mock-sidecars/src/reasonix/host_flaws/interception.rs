@@ -194,7 +194,6 @@ pub(super) const FLAWS: &[Flaw] = &[
         &[
             "reasonix/host-interception/request-waits",
             "reasonix/host-interception/schema-binds-replacements",
-            "reasonix/host-processes/deaf-guest-cut-off",
             "reasonix/host-members/null-parameters-refused",
         ],
         |it| it.hooks.unwaited = &[point::PROVIDER_REQUEST],
