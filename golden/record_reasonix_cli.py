@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Records the released Reasonix CLI as a host, with `sidecert tap` before a guest of ours, and redacts what it said.
+"""Records the released Reasonix CLI as a host, and redacts what it said: with `sidecert tap` before a guest of ours, and
+with `sidecert check host`.
 
     cargo build --workspace && python3 golden/record_reasonix_cli.py --sidecert target/debug/sidecert
 
 It installs the CLI with `npm` into a cache folder, drives it in throw-away homes, and writes the recordings and their
-part of golden/recordings/provenance.toml. `--raw DIR` keeps what was recorded as it was, with what was found wrong
+part of golden/recordings/provenance.toml. `--raw DIR` keeps what the tap recorded as it was, with what was found wrong
 in it, and writes nothing else. Exit code 75: there is no npm, or the registry cannot be reached.
 """
 import argparse
@@ -27,6 +28,7 @@ SUITE = "reasonix-v2"
 SET = f"reasonix-cli-{VERSION}"
 MODEL = "plugin/probe/acme/m1"
 WITHIN = 60  # seconds that one scenario may take
+CHECK_WITHIN = 600
 INSTALL_WITHIN = 180
 UNREACHABLE = 75
 OFFLINE = ("ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|"
@@ -44,6 +46,17 @@ SCENARIOS = [
     ("failed-handshake", "fail", [], ["run", "--model", MODEL, "say hello"], "", 1),
     ("acp-card", "card", [], ["acp", "--model", MODEL], None, 0),
 ]
+
+# The recording of a check, as it is named here; the rows that need what the host says in its own words, which is not
+# kept; and the one place where texts are: what it shows of an answer is put together of what our guests said.
+CHECKED = "acp-check"
+CHECKED_SET = f"{SET}-acp"
+SKIPPED = ["reasonix/host-content/*", "reasonix/host-processes/identity-prevails",
+           "reasonix/host-interception/block-reason-told", "reasonix/host-security/stderr-masked",
+           "reasonix/host-security/stderr-bounded", "reasonix/host-manifest/trust-in-*"]
+KEPT = ["/outcome/text"]
+# A recording says where a program works: this is there on every Linux.
+STAGE = Path("/dev/shm/sidecert")
 
 
 def install(cache):
@@ -137,18 +150,50 @@ def converse(host, workspace):
     return "".join(said)
 
 
-def provenance(row, file, tool):
+def check(program, sidecert, folder):
+    """Checks the host in `acp` mode, and redacts the recording, of which the verdicts must not change: the command, and
+    the new recording."""
+    options = ["check", "host", "--suite", SUITE, "--seed", "1", "--driver", "reasonix-cli:acp", "--profile", "reference"]
+    options += [word for row in SKIPPED for word in ("--skip", row)]
+    STAGE.mkdir()
+    try:
+        shutil.copy(sidecert, STAGE / "sidecert")
+        (STAGE / "reasonix").symlink_to(program)
+        words = ["./sidecert", *options, "--quiet", "--record", folder / "run", "--", "./reasonix"]
+        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(STAGE.parent)}
+        subprocess.run(words, cwd=STAGE, env=environment, check=True, timeout=CHECK_WITHIN)
+    finally:
+        shutil.rmtree(STAGE)
+    keep = [word for pointer in KEPT for word in ("--keep", pointer)]
+    redact = ["redact", "--side", "host", *keep]
+    done = subprocess.run([sidecert, *redact, folder / "run", "--output", folder / "redacted"], check=True,
+                          capture_output=True, text=True)
+    if done.stderr:
+        sys.exit(f"{CHECKED}: redacted, it says something else\n{done.stderr}")
+    how = f"sidecert {shown(options)} -- reasonix; then sidecert {shown(redact)}"
+    return how, folder / "redacted"
+
+
+def shown(words):
+    """The words of a command, as one would write them."""
+    return " ".join(word if " " not in word and "*" not in word else f"'{word}'" for word in words)
+
+
+def tapped(row):
+    """The command of one scenario."""
+    _, play, points, words, _, _ = row
+    return (f"sidecert tap in front of golden/guests/model.py {play}; intercepts: {' '.join(points) or 'none'}; "
+            f"reasonix {shown(words)}; then sidecert redact --side host")
+
+
+def provenance(path, how, files, tool):
     """The entry of one recording."""
-    name, play, points, words, _, _ = row
-    shown = " ".join(word if " " not in word else f"'{word}'" for word in words)
-    how = (f"sidecert tap in front of golden/guests/model.py {play}; intercepts: {' '.join(points) or 'none'}; "
-           f"reasonix {shown}; then sidecert redact --side host; by golden/record_reasonix_cli.py with {tool}; "
-           f"sha256 of the executable: {EXECUTABLE_SHA256}")
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    lines = ["[[recording]]", f'path = "{SET}/{file.name}"', f'suite = "{SUITE}"',
+    how = f"{how}; by golden/record_reasonix_cli.py with {tool}; sha256 of the executable: {EXECUTABLE_SHA256}"
+    digests = [f'"{file.name}" = "{hashlib.sha256(file.read_bytes()).hexdigest()}"' for file in sorted(files)]
+    lines = ["[[recording]]", f'path = "{path}"', f'suite = "{SUITE}"',
              f'program = "{PACKAGE} {VERSION} (npm)"', 'role = "host"',
              f'made = "{datetime.datetime.now(datetime.timezone.utc).date()}"', f'how = "{how}"', "redacted = true",
-             f'sha256 = {{ "{file.name}" = "{digest}" }}']
+             "", "[recording.sha256]", *digests]
     return "\n".join(lines) + "\n"
 
 
@@ -169,7 +214,7 @@ def main():
     options.add_argument("--sidecert", type=Path, required=True)
     options.add_argument("--cache", type=Path, default=GOLDEN.parent / "target" / "reasonix-cli")
     options.add_argument("--raw", type=Path)
-    options.add_argument("--only", action="append", choices=[row[0] for row in SCENARIOS])
+    options.add_argument("--only", action="append", choices=[*(row[0] for row in SCENARIOS), CHECKED])
     given = options.parse_args()
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         sys.exit(unreachable(f"a release of the CLI for {platform.system()} {platform.machine()}"))
@@ -198,7 +243,14 @@ def main():
             redact = [sidecert, "redact", "--suite", SUITE, "--side", "host", scenario.record, "--output", new]
             subprocess.run(redact, check=True)
             shutil.copyfile(new, to)
-            entries.append(provenance(row, to, tool))
+            entries.append(provenance(f"{SET}/{to.name}", tapped(row), [to], tool))
+    if not given.raw and CHECKED in (given.only or [CHECKED]):
+        with tempfile.TemporaryDirectory() as folder:
+            how, run = check(program, sidecert, Path(folder))
+            to = GOLDEN / "recordings" / CHECKED_SET
+            shutil.rmtree(to, ignore_errors=True)
+            shutil.copytree(run, to)
+            entries.append(provenance(CHECKED_SET, how, list(to.iterdir()), tool))
     if entries:
         write_provenance(entries)
 

@@ -23,8 +23,14 @@ const PROVENANCE: &str = "golden/recordings/provenance.toml";
 
 /// Where temporary folders are made while something is recorded.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// Those of the released Reasonix CLI as a host, which a script of their own makes.
-const REASONIX_CLI: &str = "reasonix-cli-1.38.11";
+/// Those of the released Reasonix CLI as a host, which a script of their own makes; and what that calls them.
+const REASONIX_CLI: [(&str, &[&str]); 2] = [
+    (
+        "reasonix-cli-1.38.11",
+        &["plain-turn", "tool-call", "blocked-input", "large-input", "failed-handshake", "acp-card"],
+    ),
+    ("reasonix-cli-1.38.11-acp", &["acp-check"]),
+];
 
 /// Which recordings there are, and where they come from.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -176,11 +182,15 @@ pub(crate) fn record(repository: &Repository) -> Outcome {
     let mut build = repository.cargo();
     build.args(["build", "--locked", "--workspace", "--bins"]);
     output(&mut build)?;
-    if !repository.root.join(FOLDER).join(REASONIX_CLI).exists() {
+    for (folder, names) in REASONIX_CLI {
+        if repository.root.join(FOLDER).join(folder).exists() {
+            continue;
+        }
         let mut script = repository.command("python3");
         script.args(["golden/record_reasonix_cli.py", "--sidecert", "target/debug/sidecert"]);
+        script.args(names.iter().flat_map(|name| ["--only", name]));
         output(&mut script)?;
-        println!("recorded {REASONIX_CLI}");
+        println!("recorded {folder}");
     }
     let mut provenance = read(repository)?;
     provenance.recording.retain(|known| repository.root.join(FOLDER).join(&known.path).exists());

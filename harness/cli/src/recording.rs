@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use sidecert_cases::SUITES;
 use sidecert_proto::contract::{Contract, Side};
+use sidecert_proto::json::Tape;
 use sidecert_proto::log::{Guest, Log, LogFault, Merge};
 use sidecert_proto::reasonix;
-use sidecert_proto::run::{self, Run};
+use sidecert_proto::run::{self, Run, Target};
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{self, Event, LINE_BYTES_MAX, Record};
 use sidecert_proto::wire::{Deframer, Line};
@@ -25,8 +26,8 @@ use crate::{contract, output};
 
 /// How much is read at once, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// How much of a file tells which form it has, in bytes.
-const HEAD_BYTES: u64 = 64;
+/// How much of a file tells which form it has, in bytes; the shim of a host introduces itself in there.
+const HEAD_BYTES: u64 = 4 << 10;
 
 /// The recordings of a run.
 #[derive(Clone, Debug)]
@@ -46,7 +47,8 @@ pub(crate) struct Foreign {
 
 #[derive(Clone, Debug)]
 enum Form {
-    Transcript(PathBuf),
+    /// A transcript, and the end that was checked when it was made.
+    Transcript(PathBuf, Side),
     Log(PathBuf),
     /// The two directions, host's first.
     Two(PathBuf, PathBuf),
@@ -126,6 +128,18 @@ impl Source {
         matches!(self, Self::Foreign(all) if all.iter().any(|one| matches!(one.form, Form::Two(..))))
     }
 
+    /// Which end is to be judged, where no run says it.
+    fn target(&self) -> Result<Side, Fault> {
+        let Self::Foreign(all) = self else { return Ok(Side::Guest) };
+        let side = |one: &Foreign| if let Form::Transcript(_, side) = one.form { side } else { Side::Guest };
+        let first = all.first().map_or(Side::Guest, side);
+        if all.iter().any(|one| side(one) != first) {
+            let says = "some of these are recordings of guests, and some of hosts: judge them apart";
+            return Err(Fault::usage(says));
+        }
+        Ok(first)
+    }
+
     /// The recordings, in order.
     pub(crate) fn recordings<'a>(&'a self, run: &'a Run) -> Vec<Recorded<'a>> {
         match self {
@@ -143,7 +157,7 @@ impl Source {
             Self::Foreign(all) => all
                 .iter()
                 .map(|one| {
-                    let (Form::Transcript(path) | Form::Log(path) | Form::Two(_, path)) = &one.form;
+                    let (Form::Transcript(path, _) | Form::Log(path) | Form::Two(_, path)) = &one.form;
                     Recorded { name: &one.name, path: path.clone(), sha256: None, form: Some(&one.form) }
                 })
                 .collect(),
@@ -154,10 +168,19 @@ impl Source {
 impl Foreign {
     fn of(path: &Path) -> Result<Self, Fault> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_transcript = head(path)?.trim_ascii_start().starts_with(b"{\"transcript\"");
+        let head = head(path)?;
+        let is_transcript = head.trim_ascii_start().starts_with(b"{\"transcript\"");
         let path = path.to_owned();
-        Ok(Self { name, form: if is_transcript { Form::Transcript(path) } else { Form::Log(path) } })
+        let form = if is_transcript { Form::Transcript(path, target(&head)) } else { Form::Log(path) };
+        Ok(Self { name, form })
     }
+}
+
+/// Which end a transcript that begins so is a check of: only a host has a shim.
+fn target(head: &[u8]) -> Side {
+    let mut lines = head.split(|byte| *byte == b'\n');
+    let has_shim = |line: &[u8]| Tape::scan(line).is_ok_and(|tape| tape.root().get("shim").is_some());
+    if lines.any(has_shim) { Side::Host } else { Side::Guest }
 }
 
 /// The first bytes of a file.
@@ -191,7 +214,7 @@ impl Recorded<'_> {
     ) -> io::Result<Box<dyn Read + 'c>> {
         let file = regular(&self.path)?;
         Ok(match self.form {
-            None | Some(Form::Transcript(_)) => Box::new(file),
+            None | Some(Form::Transcript(..)) => Box::new(file),
             Some(Form::Log(_)) => Box::new(Made {
                 from: LogFile { log: Log::new(self.name, suite, contract), file },
                 then: Then::Reading,
@@ -402,7 +425,8 @@ pub(crate) fn read(
         })?;
         let contract = contract::of(suite, contract)?;
         let recorded = contract::recorded(suite, &contract);
-        return Ok((foreign_run(suite, &contract, recorded), suite));
+        let run = Run { target: Target(source.target()?), ..foreign_run(suite, &contract, recorded) };
+        return Ok((run, suite));
     };
     let mut run = self::run(folder)?;
     if let Some(file) = contract {

@@ -224,3 +224,52 @@ fn the_released_cli_keeps_what_is_specified_of_frames() {
         assert_eq!(failed(&output), BTreeSet::new(), "{driver}");
     }
 }
+
+/// What is late in a transcript of an ask, its outcome, a fence, and a request of the host's behind that.
+fn late(fence_first: bool, between: &str) -> usize {
+    let outcome = r#"{"t":30,"as":"turn","outcome":{"outcome":1,"done":true}}"#;
+    let fence = concat!(
+        r#"{"t":30,"l":1,"from":"guest","as":"fence","json":{"jsonrpc":"2.0","id":7,"method":"host/content/read","#,
+        r#""params":{"contentRef":"sidecert-fence","offset":0}}}"#
+    );
+    let (first, second) = if fence_first { (fence, outcome) } else { (outcome, fence) };
+    let lines = [
+        r#"{"transcript":1,"process":"001-turn"}"#,
+        r#"{"t":0,"shim":{"shim":1,"name":"a host"}}"#,
+        r#"{"t":0,"script":{"name":"turn","phase":"begin"}}"#,
+        r#"{"t":10,"l":1,"launched":{"as":"one","spawned":true,"pid":4711,"parent":4710,"session":4710}}"#,
+        r#"{"t":20,"as":"turn","ask":{"ask":1,"do":"turn","text":"x"}}"#,
+        first,
+        second,
+        r#"{"t":40,"l":1,"from":"host","json":{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"none"}}}"#,
+        r#"{"t":40,"settled":true}"#,
+        between,
+        r#"{"t":50,"l":1,"from":"host","json":{"jsonrpc":"2.0","id":9,"method":"extension/provider/stream/cancel"}}"#,
+        r#"{"t":60,"script":{"name":"turn","phase":"end"}}"#,
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("turn.ndjson");
+    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    let end = format!("{{\"end\":\"done\",\"events\":{}}}", lines.len() - 1);
+    std::fs::write(&path, lines.join("\n") + "\n" + &end + "\n").unwrap();
+    let path = path.display().to_string();
+    let output = sidecert(["judge", "--suite", "reasonix-v2", "--report", "json=-", &path]);
+    let report: serde_json::Value =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert_eq!(report["role"], "host");
+    report["late"].as_array().map_or(0, Vec::len)
+}
+
+#[test]
+fn what_comes_behind_a_fence_behind_all_outcomes_is_late() {
+    assert_eq!(late(false, ""), 1);
+    // The fence was on its way already: what the outcome stands behind may come after its answer.
+    assert_eq!(late(true, ""), 0);
+    for of_ours in [
+        r#"{"t":45,"l":1,"did":{"wrote-errors":9}}"#,
+        r#"{"t":45,"l":1,"from":"guest","json":{"jsonrpc":"2.0","method":"x"}}"#,
+        r#"{"t":45,"as":"stop","ask":{"ask":2,"do":"stop"}}"#,
+    ] {
+        assert_eq!(late(false, of_ours), 0, "{of_ours}");
+    }
+}

@@ -118,6 +118,7 @@ fn log() -> String {
         json!({"dir": "host->guest", "frame": given(2, &"0".repeat(64))}),
         json!({"dir": "guest->host", "raw": "{\"method\":\"x\",\"text\":\"cut off h"}),
         json!({"dir": "guest->host", "frame": call}),
+        json!({"dir": "host->guest", "frame": {"jsonrpc": "2.0", "method": "x", "params": {"message": DESCRIBED}}}),
     ];
     lines.iter().fold(String::new(), |text, line| text + &line.to_string() + "\n")
 }
@@ -174,10 +175,12 @@ fn what_is_asked_to_stay_stays() {
     assert_eq!(kept[3]["frame"]["result"]["reason"], DESCRIBED);
     let host = redacted(&["--side", "host"]);
     assert_eq!(host[3]["frame"]["result"]["reason"], DESCRIBED);
+    assert_eq!(host[7]["frame"]["params"]["message"], DESCRIBED, "the guest said it first");
     assert_ne!(host[1], serde_json::from_str::<Value>(log().lines().nth(1).unwrap()).unwrap());
     let guest = redacted(&["--side", "guest"]);
     assert_eq!(guest[1], serde_json::from_str::<Value>(log().lines().nth(1).unwrap()).unwrap());
     assert_ne!(guest[3]["frame"]["result"]["reason"], DESCRIBED);
+    assert_ne!(guest[7]["frame"]["params"]["message"], DESCRIBED, "the guest said it first");
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn what_cannot_be_done_is_one_line() {
     for (words, code, expected) in [
         (vec!["--suite", "reasonix-v2", &path("log"), "--output", &path("log")], 5, "could not be written"),
         (vec!["--suite", "reasonix-v2", &path("none"), "--output", &new], 2, "no such recording"),
-        (vec!["--suite", "reasonix-v2", &path("bad"), "--output", &new], 2, "line 8: "),
+        (vec!["--suite", "reasonix-v2", &path("bad"), "--output", &new], 2, "line 9: "),
         (vec!["--suite", "reasonix-v2", &path("log"), "--output", &new, "--keep", "x"], 2, "begins with"),
         (vec![&path("log"), "--output", &new], 2, "--suite is"),
     ] {

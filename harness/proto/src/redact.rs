@@ -15,7 +15,7 @@ use crate::contract::{Contract, Side};
 use crate::json::{self, Elements, Kind as JsonKind, Members, Node, Tape};
 use crate::log;
 use crate::run::Run;
-use crate::transcript::{Event, Frame, Kind, Payload};
+use crate::transcript::{Event, Frame, Kind, Payload, Told};
 use contents::Contents;
 
 pub use contents::{CONTENT_BYTES_MAX, TooMuch};
@@ -30,9 +30,11 @@ const FILL: char = '.';
 /// Whose texts are replaced, and which not.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// The sides whose texts are replaced. Of the other one only those are that one of these wrote before.
+    /// The sides whose texts are replaced, but for those that the other one wrote first. Of the other one only those are
+    /// that one of these wrote before. What a host is asked for is the guest's to say: who plays that asks it, too.
     pub sides: Vec<Side>,
-    /// JSON pointers into frames, below which texts are kept; `*` stands for any one token.
+    /// JSON pointers into frames, below which texts are kept; `*` stands for any one token. What a driver tells is below
+    /// the name of its line: `/outcome/text`.
     pub keep: Vec<String>,
     /// Where a text is free, however much it reads as a name.
     pub free: Free,
@@ -78,6 +80,8 @@ pub struct Redaction {
     /// The number of each text, by its written length and its hash; and how many there are of a length.
     numbers: BTreeMap<(usize, u64), u64>,
     counts: BTreeMap<usize, u64>,
+    /// The hashes of texts of a side whose texts stay, which stay when the other one says them again.
+    staying: BTreeSet<u64>,
     contents: Contents,
     /// Whether only texts that have a number already are replaced.
     known_only: bool,
@@ -105,6 +109,7 @@ impl Redaction {
             free: rule.free,
             numbers: BTreeMap::new(),
             counts: BTreeMap::new(),
+            staying: BTreeSet::new(),
             contents: Contents::default(),
             known_only: false,
         }
@@ -158,7 +163,8 @@ impl Redaction {
                 Kind::Ended { script: script.clone(), cut: Some(cut.into()) }
             }
             Kind::Told { what, label, json } => {
-                let json = self.json(json, &[]).into();
+                let from = if *what == Told::Ask { Side::Guest } else { Side::Host };
+                let json = self.of(from, |it| it.json(json, &[what.name()])).into();
                 Kind::Told { what: *what, label: label.clone(), json }
             }
             Kind::Unknown(line) => Kind::Unknown(self.json(line, &[]).into()),
@@ -392,10 +398,15 @@ impl Redaction {
     fn placeholder(&mut self, text: &str, bytes: usize) -> Option<String> {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        let key = (bytes, hasher.finish());
+        let hash = hasher.finish();
+        let key = (bytes, hash);
         let number = match self.numbers.get(&key) {
             Some(number) => *number,
-            None if self.known_only => return None,
+            None if self.known_only => {
+                self.staying.insert(hash);
+                return None;
+            }
+            None if self.staying.contains(&hash) => return None,
             None => {
                 let count = self.counts.entry(bytes).or_default();
                 *count += 1;
