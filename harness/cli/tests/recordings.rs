@@ -296,13 +296,14 @@ fn a_script_of_a_recording_plays_beside_the_suite() {
     assert!(stderr(&output).contains("\"odd\" has a $capture that no"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(2));
     // What is no script says where.
-    fs::write(&script, format!("{text}{{\"sned\":{{}}}}\n")).unwrap();
-    let output = check(&script, &mock(SUITE, None));
-    let line = format!("line {}: \"sned\" is no step", text.lines().count() + 1);
-    assert_eq!(
-        (output.status.code(), stderr(&output).contains(&line)),
-        (Some(2), true),
-        "{}",
-        stderr(&output)
-    );
+    let reaction = r#"{"when":{"method":"x"},"answer":{},"departs":"why","twice":true}"#;
+    for (bad, says) in
+        [("{\"sned\":{}}", "\"sned\" is no step"), (reaction, "departs goes with answer alone")]
+    {
+        fs::write(&script, format!("{text}{bad}\n")).unwrap();
+        let output = check(&script, &mock(SUITE, None));
+        let line = format!("line {}: {says}", text.lines().count() + 1);
+        assert!(stderr(&output).contains(&line), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(2));
+    }
 }

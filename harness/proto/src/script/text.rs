@@ -408,6 +408,11 @@ fn read_reaction(node: Node<'_>) -> Result<Reaction, String> {
     };
     let answer = node.get("answer").map(|answer| Template::new(answer.raw()));
     let several = node.get("answers").filter(|answers| answers.kind() == Kind::Array);
+    let departs = text(node, "departs")?;
+    let plain = answer.is_some() && ["twice", "after"].iter().all(|name| node.get(name).is_none());
+    if departs.is_some() && !plain {
+        return Err("departs goes with answer alone".to_owned());
+    }
     let reply = match (answer, number("after")?) {
         (None, _) if several.is_some() => {
             let frames = several.into_iter().flat_map(Node::elements);
@@ -417,7 +422,7 @@ fn read_reaction(node: Node<'_>) -> Result<Reaction, String> {
         (None, _) => return Err("a reaction has answer, answers or never".to_owned()),
         (Some(answer), Some(fences)) => Reply::AfterFences(fences, answer),
         (Some(answer), None) if node.get("twice").is_some() => Reply::Twice(answer),
-        (Some(answer), None) => match text(node, "departs")? {
+        (Some(answer), None) => match departs {
             Some(departs) => Reply::Odd { departs, answer },
             None => Reply::Once(answer),
         },
