@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sidecert_proto::exchange::{Answer, Exchange};
+use sidecert_proto::exchange::{Answer, Entry, Exchange};
 use sidecert_proto::reasonix::contract::reason;
 use sidecert_proto::requirement::{Accepts, Basis, Seen};
 use sidecert_proto::rpc::{self, Id, Outcome};
@@ -97,6 +97,20 @@ pub(super) fn became(exchange: &Exchange<'_>, label: &str) -> Sight {
     if let Some(answer) = refusals(exchange).get(label) {
         return named(answer, false);
     }
+    fate(exchange, label, sent)
+}
+
+/// The same of a frame that is too long for one: an error may stand before the end.
+pub(super) fn became_of_too_long(exchange: &Exchange<'_>, label: &str) -> Sight {
+    let Some(sent) = exchange.sent(label) else { return exchange.nothing_came(label, "") };
+    match exchange.answer_to(label) {
+        Some(answer) if answer.code().is_none() => named(&answer, true),
+        _ => fate(exchange, label, sent),
+    }
+}
+
+/// What became of a frame of ours that had no answer.
+fn fate(exchange: &Exchange<'_>, label: &str, sent: &Entry<'_>) -> Sight {
     let link = sent.event.link;
     let end = exchange.entries().iter().filter(|entry| entry.event.link == link).find(|entry| {
         matches!(&entry.event.kind, Kind::Closed { from } | Kind::Oversize { from, .. } if *from == exchange.target)

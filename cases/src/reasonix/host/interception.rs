@@ -80,6 +80,9 @@ pub(super) const OWNERS_ONLY: [&str; 5] = [
     point::SESSION_SAVE,
     point::SESSION_END,
 ];
+/// The same without the one that a host that saves nothing never comes to.
+const ASKED_ALWAYS: [&str; 4] =
+    [point::SYSTEM_PROMPT_BUILD, point::FRONTEND_EVENT, point::SESSION_START, point::SESSION_END];
 const SHORT_POINTS: [&str; 4] =
     [point::INPUT_RECEIVE, point::TOOL_BEFORE, point::TOOL_AFTER, point::PERMISSION_DECISION];
 const LONG_POINTS: [&str; 5] = [
@@ -96,7 +99,7 @@ pub(super) const COMPACTION_POINTS: [&str; 2] = [point::COMPACTION_PREPARE, poin
 
 pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-interception/sequence-counted", Host)
-        .says("The numbers of intercepts rise from 1, on each connection by itself.", &[])
+        .says("The numbers of intercepts rise, on each connection by itself.", &[])
         .accepts(KEPT_AS_OBSERVED)
         .checked(Always(&session::SEQUENCE_COUNTED, &CHAIN)),
     must("reasonix/host-interception/lower-priority-first", Host)
@@ -212,6 +215,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .checked(After(&TOOLS, |x| {
             waited(x, "held-tool", 1, &[point::PERMISSION_DECISION, point::TOOL_AFTER])
         })),
+    must("reasonix/host-interception/permission-waits", Host)
+        .says("A tool does not run before a guest has answered whether it may.", &[INTERCEPTION])
+        .accepts(&[specified(WAITED)])
+        .checked(After(&TOOLS, |x| waited(x, "held-permission", 1, &[point::TOOL_AFTER]))),
     must("reasonix/host-interception/request-waits", Host)
         .says("The model is not asked before the guests have ruled on what it is asked.", &[INTERCEPTION])
         .accepts(&[specified(WAITED)])
@@ -226,7 +233,7 @@ pub(super) const ROWS: &[Requirement] = &[
             &[INTERCEPTION],
         )
         .accepts(&[specified(ASKED), observed(NOT_ASKED)])
-        .checked(After(&EVERY_POINT, |x| asked_at(x, &OWNERS_ONLY))),
+        .checked(After(&EVERY_POINT, |x| asked_at(x, &ASKED_ALWAYS))),
     must("reasonix/host-interception/compaction-asked", Host)
         .says("A guest is asked about what is compacted, and about what comes of it.", &[INTERCEPTION])
         .accepts(&[specified(ASKED)])

@@ -471,11 +471,11 @@ fn timely(x: &Exchange<'_>, label: &str) -> Sight {
     }
 }
 
-/// Whether these were gone when the session was ended.
+/// Whether these were gone when the session was ended. A host may say that a guest did not do its part.
 fn ended(x: &Exchange<'_>, launches: &[(&str, usize)]) -> Sight {
     match timely(x, STOP) {
         Sight::Saw(..) if in_session(x).is_none() => never_came(x, "a session"),
-        Sight::Saw(DONE, _) => renamed(gone(x, launches, None), ENDED),
+        Sight::Saw(DONE | FAILED, _) => renamed(gone(x, launches, None), ENDED),
         other => unlike(other),
     }
 }

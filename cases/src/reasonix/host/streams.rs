@@ -617,12 +617,8 @@ fn unseen(x: &Exchange<'_>, label: &str, text: &str) -> Sight {
 }
 
 fn nothing_beyond(x: &Exchange<'_>) -> Sight {
-    let behind = match x.outcome("beyond-complete") {
-        Some((_, outcome)) if outcome.get("done").is_none() => came(x, "beyond-complete"),
-        _ => unseen(x, "beyond-complete", "behind-"),
-    };
-    let before = ["beyond-missing", "beyond-waiting"].map(|label| unseen(x, label, "behind-"));
-    all(before.into_iter().chain([behind]), NOT_SHOWN)
+    let labels = ["beyond-missing", "beyond-waiting", "beyond-complete"];
+    all(labels.into_iter().map(|label| unseen(x, label, "behind-")), NOT_SHOWN)
 }
 
 fn late_ignored(x: &Exchange<'_>) -> Sight {

@@ -3,7 +3,7 @@
 use sidecert_proto::contract::Side::Host;
 use sidecert_proto::exchange::Exchange;
 use sidecert_proto::json::quoted;
-use sidecert_proto::reasonix::contract::{self, Limits, point};
+use sidecert_proto::reasonix::contract::{self, Limits, point, reason};
 use sidecert_proto::reasonix::plugin::Plugin;
 use sidecert_proto::reasonix::session;
 use sidecert_proto::requirement::Check::{After, Always};
@@ -16,7 +16,8 @@ use sidecert_proto::transcript::{Kind, Payload, Told};
 use sidecert_proto::verdict::Sight;
 
 use super::super::sights::{
-    self, ENDED, EXPIRED, IGNORED, INVALID, NO_JSON, UNKNOWN, all_became, became, named, oddities,
+    self, ENDED, EXPIRED, IGNORED, INVALID, NO_JSON, UNKNOWN, all_became, became, became_of_too_long, named,
+    oddities,
 };
 use super::super::{KEPT, KEPT_AS_SPECIFIED};
 use super::{
@@ -28,6 +29,8 @@ const TRANSPORT: Cite = Cite::Seed("传输", "Transport");
 const FRAME_BYTES: Cite = Cite::Schema("/limits/frameBytes");
 const ERROR: Cite = Cite::JsonRpc("5.1 Error object");
 
+const SAID_NOTHING: Seen = Seen("nothing was said to it");
+const SAID_TOO_LARGE: Seen = Seen("an error frame_too_large before the end");
 const UNHEARD: Seen = Seen("nothing answered what stood on standard error");
 
 /// What was read was answered: what it asks for was never given out.
@@ -126,7 +129,11 @@ pub(super) const ROWS: &[Requirement] = &[
             &[TRANSPORT, FRAME_BYTES],
         )
         .accepts(NOT_SERVED)
-        .checked(After(&OVERSIZED, |x| became(x, "oversized"))),
+        .checked(After(&OVERSIZED, |x| became_of_too_long(x, "oversized"))),
+    must("reasonix/host-transport/oversized-frame-unanswered", Host)
+        .says("To a frame that is too long nothing is said; an error frame_too_large before the end is allowed.", &[])
+        .accepts(&[observed(SAID_NOTHING), specified(SAID_TOO_LARGE)])
+        .checked(After(&OVERSIZED, oversized_frame_unanswered)),
     must("reasonix/host-transport/oversized-answer-fails-its-call", Host)
         .says("What waits for an answer that is longer than a frame may be fails.", &[TRANSPORT, FRAME_BYTES])
         .accepts(&[specified(FAILED)])
@@ -134,12 +141,28 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-transport/line-feed-counts", Host)
         .says("A frame that is longer than the limit only with its line feed ends the connection, too.", &[])
         .accepts(FATAL)
-        .checked(After(&ONE_MORE, |x| became(x, "one-more"))),
+        .checked(After(&ONE_MORE, |x| became_of_too_long(x, "one-more"))),
     must("reasonix/host-transport/limit-needs-no-line-feed", Host)
         .says("More than the limit without a line feed ends the connection, while the guest goes on.", &[])
         .accepts(FATAL)
-        .checked(After(&ENDLESS, |x| became(x, "endless"))),
+        .checked(After(&ENDLESS, |x| became_of_too_long(x, "endless"))),
 ];
+
+fn oversized_frame_unanswered(x: &Exchange<'_>) -> Sight {
+    let Some(sent) = x.sent("oversized") else { return x.nothing_came("oversized", "") };
+    let said = x.responses().map(|(answer, _)| answer).find(|answer| answer.at > sent.at);
+    match (said, became_of_too_long(x, "oversized")) {
+        (None, Sight::Saw(ENDED, at)) => Sight::Saw(SAID_NOTHING, at),
+        (Some(answer), Sight::Saw(ENDED, _))
+            if answer.reason().as_deref() == Some(reason::FRAME_TOO_LARGE) =>
+        {
+            Sight::Saw(SAID_TOO_LARGE, answer.at)
+        }
+        (Some(answer), _) => Sight::SawOther { at: answer.at, actual: answer.summary() },
+        (None, Sight::Saw(seen, at)) => Sight::SawOther { at, actual: seen.0.to_owned() },
+        (None, other) => other,
+    }
+}
 
 /// A request for content that the host never gave out: it does nothing, and is always refused.
 pub(super) fn read_nothing(label: &str) -> String {

@@ -81,6 +81,15 @@ fn read(core: &Shared<'_>, link: LinkId, chunk: &[u8]) {
                 let named = core.manners.frames.names_oversize;
                 let failure =
                     if named { Failure::of(reason::FRAME_TOO_LARGE, text) } else { Failure::new(text) };
+                if core.manners.frames.refuses_oversize {
+                    let code = rpc::PARSE_ERROR;
+                    refuse(
+                        core,
+                        link,
+                        "null",
+                        &format!(r#"{{"code":{code},"message":"the line is too long"}}"#),
+                    );
+                }
                 give_up(core, link, &failure);
             }
             Line::Oversize { .. } => {}

@@ -190,6 +190,17 @@ pub(super) const FLAWS: &[Flaw] = &[
         |it| it.hooks.unwaited = &[point::TOOL_BEFORE],
     ),
     manner(
+        "host-runs-tools-meanwhile",
+        &[
+            "reasonix/host-interception/permission-waits",
+            "reasonix/host-interception/allow-prevails",
+            "reasonix/host-interception/allow-told",
+            "reasonix/host-interception/deny-prevails",
+            "reasonix/host-slots/permission-owner-denies",
+        ],
+        |it| it.hooks.unwaited = &[point::PERMISSION_DECISION],
+    ),
+    manner(
         "host-asks-the-model-meanwhile",
         &[
             "reasonix/host-interception/request-waits",

@@ -102,7 +102,11 @@ pub(super) const FLAWS: &[Flaw] = &[
     }),
     manner(
         "host-takes-any-answer",
-        &["reasonix/host-events/read-only", "reasonix/host-envelope/first-answer-counts"],
+        &[
+            "reasonix/host-events/read-only",
+            "reasonix/host-envelope/first-answer-counts",
+            "reasonix/host-interception/permission-waits",
+        ],
         |it| it.frames.unknown_ids_resolve = true,
     ),
 ];

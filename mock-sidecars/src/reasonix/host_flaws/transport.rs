@@ -100,12 +100,16 @@ pub(super) const FLAWS: &[Flaw] = &[
         "host-has-a-larger-limit",
         &[
             "reasonix/host-transport/oversized-frame-ends-connection",
+            "reasonix/host-transport/oversized-frame-unanswered",
             "reasonix/host-transport/oversized-answer-fails-its-call",
             "reasonix/host-transport/line-feed-counts",
             "reasonix/host-transport/limit-needs-no-line-feed",
         ],
         |it| it.frames.limit_hundredths = 200,
     ),
+    manner("host-answers-what-is-too-long", &["reasonix/host-transport/oversized-frame-unanswered"], |it| {
+        it.frames.refuses_oversize = true;
+    }),
     frame(
         "host-waits-for-the-line-feed",
         &["reasonix/host-transport/limit-needs-no-line-feed"],

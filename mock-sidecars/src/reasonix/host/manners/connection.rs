@@ -32,6 +32,8 @@ pub struct Frames {
     pub answers_malformed: bool,
     /// A line that is too long ends the connection. Conforms: yes.
     pub oversize_ends: bool,
+    /// Before that it is refused as no JSON. Conforms: no.
+    pub refuses_oversize: bool,
     /// Calls that such a line ends fail with its reason. Conforms: yes.
     pub names_oversize: bool,
     /// Frames of its own may be longer than the limit. Conforms: no.
@@ -89,6 +91,7 @@ impl Default for Frames {
             malformed_ends: false,
             answers_malformed: true,
             oversize_ends: true,
+            refuses_oversize: false,
             names_oversize: true,
             writes_too_large: false,
             limit_hundredths: 100,
