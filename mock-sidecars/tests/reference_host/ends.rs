@@ -292,5 +292,5 @@ fn what_is_no_answer_any_more_and_odd_asks() {
     assert!(stage.does(json!({"do": "nothing"}))["refused"].is_string());
     assert!(stage.turn("hi")["failed"].is_string(), "there is no model");
     let lines: Vec<Value> = stage.lines.clone();
-    assert_eq!(lines[0]["does"].as_array().unwrap().len(), 13);
+    assert_eq!(lines[0]["does"].as_array().unwrap().len(), 14);
 }
