@@ -17,7 +17,7 @@
 // the words mean. Needs Node 18, Deno or Bun, and nothing else; TypeScript reads the types from the comments.
 
 /** @typedef {"start" | "stop" | "turn" | "cancel" | "reload" | "action" | "submit" | "answer" | "compact" | "new-session"
- *   | "models" | "admit" | "describe"} Word */
+ *   | "models" | "admit" | "describe" | "signal"} Word */
 /** @typedef {{ name: string, readOnly: boolean, arguments: Record<string, unknown> }} Tool */
 /** @typedef {{ name: string, manifest: any, enabled?: boolean, declared?: "project" }} Plugin */
 /**
@@ -37,9 +37,13 @@
  * @property {Record<string, any>} values
  * @property {true} [cancelled]
  * @property {"preview" | "show" | "doctor"} view
+ * @property {"TERM" | "INT"} signal
  */
 /** @typedef {void | string | string[] | Record<string, unknown>} Done */
 /** @typedef {(ask: Ask) => Done | Promise<Done>} Does */
+
+/** What a session begins with, and what it is over with. */
+const BOUNDS = ["start", "stop", "signal"];
 
 /** That something is not done: why, for whoever uses the host. */
 class Outcome extends Error {
@@ -163,7 +167,7 @@ export class Shim {
         this.#greet(said);
       } else if ("ask" in said) {
         const told = this.perTurn ? this.#performPerTurn(said) : this.#perform(said);
-        if (said.do === "start" || said.do === "stop") this.#session = Promise.all([this.#session, told]);
+        if (BOUNDS.includes(said.do)) this.#session = Promise.all([this.#session, told]);
       }
     }
     await this.#session;
@@ -225,7 +229,7 @@ export class Shim {
     if (does === undefined) return { cannot: `this shim does not do ${ask.do}` };
     try {
       const done = await does(ask);
-      if (ask.do === "start" || ask.do === "stop") this.#hasSession = ask.do === "start";
+      if (BOUNDS.includes(ask.do)) this.#hasSession = ask.do === "start";
       const named = typeof done === "string" ? { text: done } : Array.isArray(done) ? { models: done } : done;
       return { done: true, ...(named ?? {}) };
     } catch (error) {

@@ -30,7 +30,8 @@ import traceback
 from typing import Any, Callable, Dict, List, Optional
 
 WORDS = ("start", "stop", "turn", "cancel", "reload", "action", "submit", "answer", "compact", "new-session", "models",
-         "admit", "describe")
+         "admit", "describe", "signal")
+BOUNDS = ("start", "stop", "signal")  # what a session begins with, and what it is over with
 
 
 class Outcome(Exception):
@@ -88,7 +89,7 @@ class Shim:
         self.suite = self.folder = ""
         self._words: Dict[str, Callable[..., Any]] = {}
         self._has_session = False
-        self._sessions: List[threading.Thread] = []  # the starts and stops
+        self._sessions: List[threading.Thread] = []  # what they begin and end with
         self._lock, self._out = threading.Lock(), -1
         self._prepared = threading.Event()  # with `per_turn`: no function for `start` is at work
         self._prepared.set()
@@ -138,7 +139,7 @@ class Shim:
                         self._prepared.clear()
                     thread = threading.Thread(target=self._perform, args=(ask,), daemon=True)
                     thread.start()
-                    self._sessions += [thread] if ask.get("do") in ("start", "stop") else []
+                    self._sessions += [thread] if ask.get("do") in BOUNDS else []
         for thread in self._sessions:
             thread.join()
         if self._has_session and "stop" in self._words:
@@ -146,7 +147,7 @@ class Shim:
 
     def _perform(self, ask: Dict[str, Any]) -> None:
         word = ask.get("do") if self.per_turn else None
-        if word in ("turn", "stop"):
+        if word in ("turn", "stop", "signal"):
             self._prepared.wait()
         outcome = self._unprepared if word == "turn" and self._unprepared else self._outcome(ask)
         if word == "start":
@@ -184,7 +185,7 @@ class Shim:
         except Exception as error:
             traceback.print_exc()
             return {"failed": f"{type(error).__name__}: {error}"}
-        if word in ("start", "stop"):
+        if word in BOUNDS:
             self._has_session = word == "start"
         named = {"text": done} if isinstance(done, str) else {"models": done} if isinstance(done, list) else done
         return {"done": True, **(named or {})}

@@ -59,6 +59,9 @@ def answer(prompt, values=None, cancelled=False): return {"text": f"{prompt} {va
 @shim.does("new-session")
 def new(): raise Failed("no")
 
+@shim.does("signal")
+def signalled(signal): shim.found("log", f"SIG{signal}")
+
 @shim.does("stop")
 def stop(): shim.found("session", "it stops")
 
@@ -158,7 +161,7 @@ shim.run()
 
     def test_every_outcome(self):
         sidecert = Sidecert(self.folder, EVERYTHING)
-        self.assertEqual(sidecert.hello["does"], ["start", "turn", "cancel", "models", "answer", "new-session", "stop"])
+        self.assertEqual(sidecert.hello["does"], ["start", "turn", "cancel", "models", "answer", "new-session", "signal", "stop"])
         found = sidecert.says({"ask": 1, "do": "start", "plugins": [], "workspace": "/", "uiHost": "tui"})
         self.assertEqual(found, {"found": {"in": "log", "text": "reasonix-v2 ['plugins', 'uiHost', 'workspace']"}})
         self.assertEqual(sidecert.reads(), {"outcome": 1, "done": True})
@@ -182,12 +185,13 @@ shim.run()
         self.assertIn(b"and this", err)
         self.assertIn(b"ValueError: why", err)
 
-    def test_a_session_that_was_stopped_is_not_stopped_again(self):
-        sidecert = Sidecert(self.folder, EVERYTHING)
-        sidecert.says({"ask": 1, "do": "start", "plugins": [], "workspace": "/"})
-        sidecert.writes({"ask": 2, "do": "stop"})
-        out, _, code = sidecert.ends()
-        self.assertEqual((out.count(b"it stops"), code), (1, 0))
+    def test_a_session_that_is_over_is_not_stopped_again(self):
+        for ask, found in [({"do": "stop"}, b"it stops"), ({"do": "signal", "signal": "TERM"}, b"SIGTERM")]:
+            sidecert = Sidecert(self.folder, EVERYTHING)
+            sidecert.says({"ask": 1, "do": "start", "plugins": [], "workspace": "/"})
+            sidecert.writes({"ask": 2, **ask})
+            out, _, code = sidecert.ends()
+            self.assertEqual((out.count(b"it stops") + out.count(b"SIGTERM"), out.count(found), code), (1, 1, 0))
 
     def test_a_word_that_is_none(self):
         done = subprocess.run([sys.executable, "-B", "-c", "from sidecert_shim import Shim\nShim('n', '0').does('dance')"], cwd=HERE,

@@ -203,6 +203,12 @@ class Host:
             await self.shut()
             self.is_running = False
 
+    async def signalled(self, ask: Dict[str, Any]) -> None:
+        """As if this process got it, which ends in order then; here it goes on."""
+        if ask["signal"] not in ("TERM", "INT"):
+            raise Refused("this host knows no such signal")
+        await self.stop({})
+
     async def reload(self, _: Dict[str, Any]) -> None:
         with self.alone("it reloads"):
             await self.shut()
@@ -595,7 +601,7 @@ class Shim:
             "reload": self.host.reload, "action": self.host.action, "submit": self.host.submit,
             "answer": self.host.reply, "compact": self.host.compact, "new-session": self.host.new_session,
             "models": self.host.models,
-            "admit": self.host.admit, "describe": self.host.describe}
+            "admit": self.host.admit, "describe": self.host.describe, "signal": self.host.signalled}
         tools = [{"name": name, "readOnly": it[1], "arguments": it[2]} for name, it in TOOLS.items()]
         self.tell({"shim": 1, "name": "sidecert-python-host", "version": "1", "does": list(self.words), "tools": tools})
         return 0
@@ -633,7 +639,8 @@ NEEDED = {  # what an ask must have, and of which kind it is
     "start": {"plugins": "array", "workspace": "string"}, "turn": {"text": "string"},
     "action": {"plugin": "string", "action": "string"}, "answer": {"prompt": "string"},
     "submit": {"plugin": "string", "surface": "string", "values": "object"},
-    "admit": {"plugin": "object"}, "describe": {"plugin": None, "view": "string"}}
+    "admit": {"plugin": "object"}, "describe": {"plugin": None, "view": "string"},
+    "signal": {"signal": "string"}}
 
 
 def complain(text: str) -> int:

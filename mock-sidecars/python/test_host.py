@@ -321,6 +321,17 @@ class Life(HostCase):
             after = place(stage, again["two"])
             self.assertEqual(after["generation"], 2)
 
+    def test_a_signal_ends_the_session(self):
+        with Stage() as stage:
+            self.assertIn("refused", stage.does("signal", signal="TERM"))
+            for signal in ("TERM", "INT"):
+                one = stage.begin(stage.plugin("one"))
+                stage.ask("signal", signal=signal)
+                one.answer(one.read("extension/shutdown"), {"accepted": True})
+                self.assertEqual(one.news(), {"eof": True})
+                self.assertEqual(stage.outcome(), {"done": True})
+                self.assertTrue(one.is_gone())
+
     def both(self, stage, action):
         """The outcomes of the action and of the reload, in either order."""
         outcomes = {}

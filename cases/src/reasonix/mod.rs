@@ -48,7 +48,7 @@ static HANDSHAKE: ScriptDef =
 static SHUTDOWN: ScriptDef =
     ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: peer::closing };
 
-const SECTIONS: [&[Requirement]; 24] = [
+const SECTIONS: [&[Requirement]; 25] = [
     framing::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -73,6 +73,7 @@ const SECTIONS: [&[Requirement]; 24] = [
     host::SECTIONS[11],
     host::SECTIONS[12],
     host::SECTIONS[13],
+    host::SECTIONS[14],
 ];
 
 /// Every requirement of the family, section by section.

@@ -444,7 +444,7 @@ fn each_mode_does_what_the_others_do_not() {
     let again = shim.put("turn", json!({ "text": "hello" }));
     assert!(shim.outcome(again)["cannot"].as_str().unwrap().contains("another session"));
     // It says only what it does.
-    assert_eq!(shim.hello["does"], json!(["start", "stop", "turn", "cancel", "admit", "describe"]));
+    assert_eq!(shim.hello["does"], json!(["start", "stop", "turn", "cancel", "admit", "describe", "signal"]));
     shim.end();
 }
 
@@ -595,6 +595,34 @@ fn nothing_survives_the_shim() {
             shim.end();
         }
         assert!(!runs(&child) && !runs(&guest), "{mode}");
+    }
+}
+
+#[test]
+fn a_signal_ends_the_cli_and_not_the_shim() {
+    for mode in ["acp", "serve", "run"] {
+        let Some(mut shim) = Shim::begin(mode) else { return };
+        for signal in ["TERM", "INT"] {
+            shim.start(&[plugin("one", &[])]);
+            let (turn, _) = shim.turn_until("hang", "text");
+            assert!(shim.ask("signal", json!({ "signal": "HUP" }))["cannot"].is_string(), "{mode}");
+            let outcome = shim.ask("signal", json!({ "signal": signal }));
+            if (mode, signal) == ("acp", "INT") {
+                // An agent of an editor stops its turn, and has to be killed.
+                assert!(outcome["failed"].as_str().unwrap().contains("did not end"), "{outcome}");
+            } else {
+                assert_eq!(outcome["done"], true, "{mode} {signal}: {outcome}");
+            }
+            assert!(shim.outcome(turn)["failed"].is_string(), "{mode} {signal}");
+            assert_eq!(shim.ask("stop", json!({}))["refused"], "there is no session", "{mode} {signal}");
+        }
+        shim.start(&[plugin("one", &[])]);
+        assert_eq!(shim.turn("hello"), "echo hello", "{mode}");
+        if mode == "run" {
+            let says = shim.ask("signal", json!({ "signal": "TERM" }));
+            assert!(says["cannot"].as_str().unwrap().contains("no process of the CLI"), "{says}");
+        }
+        shim.end();
     }
 }
 

@@ -114,6 +114,27 @@ fn the_end_of_link_0_ends_everything_even_a_turn() {
 }
 
 #[test]
+fn a_signal_ends_the_session_in_order_also_in_a_turn() {
+    let mut stage = stage();
+    let stays = || Puppet::new().staying().with_models(&["plugin/one/p/m"]);
+    stage.casts("one", stays);
+    for (place, signal) in ["TERM", "INT"].into_iter().enumerate() {
+        assert!(stage.does(json!({"do": "signal", "signal": signal}))["refused"].is_string(), "nothing runs");
+        assert_eq!(stage.start(&[("one", json!({"capabilities": ["providers"]}))])["done"], true);
+        assert!(stage.does(json!({"do": "signal", "signal": "HUP"}))["refused"].is_string());
+        let turn = stage.ask(json!({"do": "turn", "text": "hi"}));
+        stage.wait(100);
+        assert_eq!(stage.does(json!({"do": "signal", "signal": signal}))["done"], true);
+        assert_eq!(stage.outcome(turn)["reason"], "stream_cancelled");
+        assert_eq!(stage.killed.len(), place + 1, "it would have stayed");
+        for method in [names::STREAM_CANCEL, names::SHUTDOWN] {
+            assert_eq!(stage.calls(method).len(), place + 1, "{method}");
+        }
+    }
+    assert_eq!(stage.exited, None, "the process of the shim goes on");
+}
+
+#[test]
 fn a_crash_fails_all_that_waits_and_all_that_comes() {
     type Die = fn() -> Vec<Act>;
     let ways: [Die; 3] = [
@@ -271,5 +292,5 @@ fn what_is_no_answer_any_more_and_odd_asks() {
     assert!(stage.does(json!({"do": "nothing"}))["refused"].is_string());
     assert!(stage.turn("hi")["failed"].is_string(), "there is no model");
     let lines: Vec<Value> = stage.lines.clone();
-    assert_eq!(lines[0]["does"].as_array().unwrap().len(), 13);
+    assert_eq!(lines[0]["does"].as_array().unwrap().len(), 14);
 }

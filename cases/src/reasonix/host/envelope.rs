@@ -8,10 +8,10 @@ use sidecert_proto::reasonix::sidecar;
 use sidecert_proto::reasonix::{sample, session};
 use sidecert_proto::requirement::Check::{After, Always};
 use sidecert_proto::requirement::{Accepts, Cite, Requirement, Seen, must};
-use sidecert_proto::rpc::Id;
+use sidecert_proto::rpc::{Id, Outcome};
 use sidecert_proto::script::{Process, Reply, Script, ScriptDef, Setting, Step, Template};
-use sidecert_proto::transcript::Told;
-use sidecert_proto::verdict::Sight;
+use sidecert_proto::transcript::{Kind, Told};
+use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::sights::{
     BAD_PARAMS, BUSY, EXPIRED, IGNORED, INVALID, INVALID_BY_ID, NO_JSON, UNKNOWN, VIOLATION, all_became,
@@ -21,7 +21,7 @@ use super::super::{KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
 use super::transport::read_nothing;
 use super::{
     DONE, ONE, PLAIN_TURN, TURN, came_of, intercept, observed, reacts, session as begin, specified, stop,
-    turn,
+    turn, ui,
 };
 
 const TRANSPORT: Cite = Cite::Seed("传输", "Transport");
@@ -31,6 +31,8 @@ const RESPONSE: Cite = Cite::JsonRpc("5 Response object");
 const ERROR: Cite = Cite::JsonRpc("5.1 Error object");
 const DIRECTION: Cite = Cite::Schema("/methods");
 
+const SURPLUS: Seen =
+    Seen("each of the surplus refused as one too many (-32099), without data, and the rest left open");
 const ECHOED: Seen = Seen("answered under the same id, as it was written");
 
 /// An invalid request whose id can be told.
@@ -189,6 +191,13 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("Of 64 requests at once each is answered.", &[TRANSPORT, RESPONSE])
         .accepts(&[specified(EXPIRED), specified(BUSY)])
         .checked(After(&MANY, |x| all_with_prefix(x, "at-once-", &[specified(EXPIRED), specified(BUSY)]))),
+    must("reasonix/host-envelope/surplus-refused", Host)
+        .says(
+            "Of more than 64 requests that wait at once, those beyond are refused, and the rest wait on.",
+            &[],
+        )
+        .accepts(&[observed(SURPLUS)])
+        .checked(After(&SURPLUS_ASKED, surplus_refused)),
     must("reasonix/host-envelope/other-direction-refused", Host)
         .says("A request for what is the host's to ask for is refused.", &[DIRECTION])
         .accepts(ANY_REFUSAL)
@@ -407,6 +416,28 @@ static MANY: ScriptDef = ScriptDef {
     },
 };
 
+/// How many prompts wait for the user at once: more than a host is to serve.
+const PROMPTS: usize = AT_ONCE + 6;
+
+static SURPLUS_ASKED: ScriptDef = ScriptDef {
+    name: "many-prompts",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let asked = |script: Script, at: usize| {
+            let label = prompt_of(at);
+            let params = ui::params(&label, "confirm", ui::QUESTION, (ui::SESSION, ui::GENERATION));
+            script.request(&label, contract::UI_REQUEST, &params)
+        };
+        let script = ui::with(begin("many-prompts", setting, &[Plugin::new(setting, ONE)]), ONE);
+        stop((1..=PROMPTS).fold(script, asked).fence())
+    },
+};
+
+fn prompt_of(at: usize) -> String {
+    format!("prompt-{at}")
+}
+
 /// A guest whose every answer has a member that JSON-RPC does not have.
 static EXTRA_MEMBERS: ScriptDef = ScriptDef {
     name: "extra-guest-members",
@@ -451,4 +482,38 @@ fn two_answers(setting: &Setting<'_>) -> Script {
     let script = begin("two-answers", setting, &[plugin]);
     let script = reacts(script, &intercept(point::INPUT_RECEIVE), Reply::Several(both));
     stop(turn(script, TURN, "Hello"))
+}
+
+/// Nobody answers these prompts before the session ends, so whatever has an answer by then was refused.
+fn surplus_refused(x: &Exchange<'_>) -> Sight {
+    let is_stop = |kind: &Kind<'_>| matches!(kind, Kind::Told { what: Told::Ask, label: Some(it), .. } if it == super::STOP);
+    let Some(end) = x.find(is_stop).map(|entry| entry.at) else { return super::never_came(x, super::STOP) };
+    let (mut refused, mut last) = (0, end);
+    for at in 1..=PROMPTS {
+        let label = prompt_of(at);
+        let Some(answer) = x.answer_to(&label).filter(|answer| answer.at < end) else { continue };
+        match (became(x, &label), answer.outcome) {
+            (Sight::Saw(UNKNOWN, _), _) => {
+                return Sight::Undecided(Why::NotProvoked("this host has nothing to show prompts on".into()));
+            }
+            (_, Outcome::Result(_)) => {
+                return Sight::Undecided(Why::NotProvoked("this host lets no prompt wait".into()));
+            }
+            (Sight::Saw(BUSY, at), Outcome::Error { body, .. }) if body.get("data").is_none() => {
+                (refused, last) = (refused + 1, at);
+            }
+            (other, _) => {
+                let actual = match other {
+                    Sight::Saw(BUSY, _) => "refused as one too many, with data".to_owned(),
+                    Sight::Saw(seen, _) => seen.0.to_owned(),
+                    other => return other,
+                };
+                return Sight::SawOther { at: answer.at, actual };
+            }
+        }
+    }
+    if refused == PROMPTS - AT_ONCE {
+        return Sight::Saw(SURPLUS, last);
+    }
+    Sight::SawOther { at: last, actual: format!("{refused} of {PROMPTS} refused as too many") }
 }

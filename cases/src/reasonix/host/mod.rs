@@ -14,6 +14,7 @@ mod processes;
 mod providers;
 mod rulings;
 mod security;
+mod signals;
 mod slots;
 mod streams;
 mod transport;
@@ -31,12 +32,13 @@ use sidecert_proto::script::{
 };
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 14] = [
+pub(super) const SECTIONS: [&[Requirement]; 15] = [
     transport::ROWS,
     envelope::ROWS,
     members::ROWS,
     lifecycle::ROWS,
     processes::ROWS,
+    signals::ROWS,
     manifest::ROWS,
     content::ROWS,
     interception::ROWS,

@@ -61,7 +61,7 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-processes/lingering-killed", Host)
         .says("A guest that does not end is killed, with the processes that it started.", &[LIFECYCLE])
         .accepts(&[specified(ENDED)])
-        .checked(After(&LINGERS, |x| ended(x, &[(ONE, 1), (ONE, 2)]))),
+        .checked(After(&LINGERS, |x| ended(x, STOP, &[(ONE, 1), (ONE, 2)], ENDED))),
     must("reasonix/host-processes/leaving-not-killed", Host)
         .says("A guest that has answered is not killed as long as it may be ending by itself.", &[LIFECYCLE])
         .accepts(&[specified(LEFT_ALONE)])
@@ -69,11 +69,11 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-processes/declined-shutdown-goes-on", Host)
         .says("A guest that does not accept the shutdown is ended all the same.", &[])
         .accepts(&[observed(ENDED)])
-        .checked(After(&DECLINES, |x| ended(x, &[(ONE, 1)]))),
+        .checked(After(&DECLINES, |x| ended(x, STOP, &[(ONE, 1)], ENDED))),
     must("reasonix/host-processes/unanswered-shutdown-goes-on", Host)
         .says("A guest that does not answer the shutdown is ended when its time is over.", &[])
         .accepts(&[observed(ENDED)])
-        .checked(After(&UNANSWERED, |x| ended(x, &[(ONE, 1)]))),
+        .checked(After(&UNANSWERED, |x| ended(x, STOP, &[(ONE, 1)], ENDED))),
     must("reasonix/host-processes/exit-on-shutdown-fine", Host)
         .says("A guest may answer the shutdown by ending: nobody waits for it, and it is no crash.", &[])
         .accepts(&[observed(UNREPORTED)])
@@ -171,7 +171,7 @@ const RULING_MILLIS: &str = "20000";
 /// What is at once takes less than this, in microseconds: far less than any time limit that is in force there.
 const AT_ONCE_MICROS: Micros = 5_000_000;
 /// How long an outcome is waited for that comes late where something is wrong, in milliseconds.
-const LATE_MILLIS: u64 = 40_000;
+pub(super) const LATE_MILLIS: u64 = 40_000;
 /// How long a host must leave a guest that it closed the input of, in microseconds, to let it end at all.
 const LEFT_ALONE_MICROS: Micros = 100_000;
 /// An argument that no shell would leave as it is.
@@ -190,7 +190,7 @@ const fn slow(name: &'static str, build: fn(&Setting<'_>) -> Script) -> ScriptDe
     ScriptDef { name, process: Process::Tour, needs: &[Need::Exercise(SLOW)], build }
 }
 
-fn within(label: &str, millis: u64) -> Step {
+pub(super) fn within(label: &str, millis: u64) -> Step {
     Step::Outcome { of: label.to_owned(), within: Some(millis) }
 }
 
@@ -462,7 +462,7 @@ fn input_closed(x: &Exchange<'_>) -> Sight {
 }
 
 /// What came of an ask that may take long where something is wrong.
-fn timely(x: &Exchange<'_>, label: &str) -> Sight {
+pub(super) fn timely(x: &Exchange<'_>, label: &str) -> Sight {
     match x.timed_out(Wait::Outcome, Some(label)) {
         Some((at, micros)) => {
             Sight::SawOther { at, actual: format!("nothing came of it in {} s", micros / 1_000_000) }
@@ -471,11 +471,12 @@ fn timely(x: &Exchange<'_>, label: &str) -> Sight {
     }
 }
 
-/// Whether these were gone when the session was ended. A host may say that a guest did not do its part.
-fn ended(x: &Exchange<'_>, launches: &[(&str, usize)]) -> Sight {
-    match timely(x, STOP) {
+/// Whether these were gone in the end, where the ask of this label ended the session; what is seen then. A host may say
+/// that a guest did not do its part.
+pub(super) fn ended(x: &Exchange<'_>, label: &str, launches: &[(&str, usize)], seen: Seen) -> Sight {
+    match timely(x, label) {
         Sight::Saw(..) if in_session(x).is_none() => never_came(x, "a session"),
-        Sight::Saw(DONE | FAILED, _) => renamed(gone(x, launches, None), ENDED),
+        Sight::Saw(DONE | FAILED, _) => renamed(gone(x, launches, None), seen),
         other => unlike(other),
     }
 }

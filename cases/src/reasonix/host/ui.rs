@@ -171,7 +171,12 @@ pub(super) fn with(script: Script, name: &str) -> Script {
     script.step(guest(name)).step(awaits(&told))
 }
 
-fn params(surface: &str, kind: &str, payload: &str, (session, generation): (&str, &str)) -> String {
+pub(super) fn params(
+    surface: &str,
+    kind: &str,
+    payload: &str,
+    (session, generation): (&str, &str),
+) -> String {
     format!(
         r#"{{"surfaceId":"{surface}","kind":"{kind}","payload":{payload},"sessionId":{session},"generation":{generation}}}"#
     )

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 use sidecert_runner::Stop;
 use tokio::sync::watch;
 
@@ -26,12 +26,34 @@ pub(crate) enum Heard {
     Ended(Option<ExitStatus>),
 }
 
+/// A signal that a user gives a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// With `kill`: the process gets SIGTERM.
+    Kill,
+    /// With Ctrl-C: everything in its process group gets SIGINT.
+    CtrlC,
+}
+
+impl Sent {
+    /// Reads the name of a signal.
+    pub(crate) fn read(name: &str) -> Option<Self> {
+        match name {
+            "TERM" => Some(Self::Kill),
+            "INT" => Some(Self::CtrlC),
+            _ => None,
+        }
+    }
+}
+
 /// A running program.
 #[derive(Debug)]
 pub(crate) struct Program {
     /// Lines for its standard input; closed when absent.
     input: Option<Sender<String>>,
     process: OwnedFd,
+    /// It leads a process group of this number.
+    group: Pid,
 }
 
 impl Program {
@@ -43,7 +65,8 @@ impl Program {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn()?;
         // It is not reaped yet, so the id is its own.
-        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let group = Pid::from_child(&child);
+        let process = pidfd_open(group, PidfdFlags::empty())?;
         let (input, lines) = mpsc::channel();
         let stdin = child.stdin.take();
         spawn("input", move || write(stdin, &lines))?;
@@ -55,7 +78,7 @@ impl Program {
         let stderr = child.stderr.take();
         spawn("log", move || read(stderr, |line| to(Heard::Log(line)), &drained))?;
         spawn("end", move || end(child, &drains, told))?;
-        Ok(Self { input: Some(input), process })
+        Ok(Self { input: Some(input), process, group })
     }
 
     /// Runs it to its end with this on its standard input, and gives what it printed; within this time, or it is
@@ -101,6 +124,15 @@ impl Program {
     /// Sends it a signal, if it is still there.
     pub(crate) fn signal(&self, signal: Signal) {
         let _ = pidfd_send_signal(&self.process, signal);
+    }
+
+    /// The user gives it a signal. To be used while its end was not told yet, as long as the number of its group is its
+    /// own.
+    pub(crate) fn sent(&self, sent: Sent) {
+        match sent {
+            Sent::Kill => self.signal(Signal::TERM),
+            Sent::CtrlC => drop(kill_process_group(self.group, Signal::INT)),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::{providers, start, turn, ui};
 /// The version of what is spoken here.
 const SHIM: u64 = 1;
 /// Everything that can be asked of a host.
-const DOES: [&str; 13] = [
+const DOES: [&str; 14] = [
     "start",
     "stop",
     "turn",
@@ -30,6 +30,7 @@ const DOES: [&str; 13] = [
     "models",
     "admit",
     "describe",
+    "signal",
 ];
 /// What is said of a plugin whose code runs.
 const FULL_TRUST: &str =
@@ -132,6 +133,7 @@ async fn asked(core: &Shared<'_>, ask: &Value) -> Outcome {
         "describe" => describe(core, ask),
         _ if !running => Outcome::Refused("no session runs".to_owned()),
         "stop" => stop(core).await,
+        "signal" => signalled(core, text(ask, "signal")).await,
         "turn" => match busy(core) {
             Some(says) => Outcome::Refused(says.to_owned()),
             None => take_turn(core, ask).await,
@@ -270,6 +272,29 @@ async fn stop(core: &Shared<'_>) -> Outcome {
         state.links.clear();
     });
     ended.map_or_else(Outcome::from, |()| done())
+}
+
+/// The program gets a signal: it ends in order. This one is told so, and stays for another session.
+async fn signalled(core: &Shared<'_>, signal: &str) -> Outcome {
+    let ends = &core.manners.ends;
+    let in_order = match signal {
+        "TERM" => ends.in_order_when_terminated,
+        "INT" => ends.in_order_when_interrupted,
+        _ => return Outcome::Refused("this host knows no such signal".to_owned()),
+    };
+    if in_order {
+        drop(stop(core).await);
+    } else {
+        leave(core).await;
+    }
+    done()
+}
+
+/// The session is over at once, and nobody thinks of its guests.
+async fn leave(core: &Shared<'_>) {
+    core.session(|session| session.cancelled = session.turning);
+    core.until_so(None, |core| core.session(|it| it.moving || it.turning) != Some(true)).await;
+    core.with(|state| state.session = None);
 }
 
 /// Ends everything: nobody asks for anything any more.

@@ -130,6 +130,9 @@ pub(super) const FLAWS: &[Flaw] = &[
         &["reasonix/host-envelope/many-requests-answered"],
         "sidecert-at-once-60",
     ),
+    manner("host-serves-any-number", &["reasonix/host-envelope/surplus-refused"], |it| {
+        it.frames.served_at_once = usize::MAX;
+    }),
     frame(
         "host-takes-chunks-as-requests",
         &["reasonix/host-envelope/notification-as-request-refused"],

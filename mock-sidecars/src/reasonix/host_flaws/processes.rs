@@ -120,6 +120,16 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-clears-the-environment", &["reasonix/host-processes/environment-inherited"], |it| {
         it.plugins.inherits_environment = false;
     }),
+    manner("host-leaves-guests-when-terminated", &["reasonix/host-processes/terminated-leaves-none"], |it| {
+        it.ends.in_order_when_terminated = false;
+    }),
+    manner(
+        "host-leaves-guests-when-interrupted",
+        &["reasonix/host-processes/interrupted-leaves-none"],
+        |it| {
+            it.ends.in_order_when_interrupted = false;
+        },
+    ),
     manner("host-forgets-what-crashed", &["reasonix/host-processes/reload-starts-again"], |it| {
         it.ends.reload_revives = false;
     }),

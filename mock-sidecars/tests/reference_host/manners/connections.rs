@@ -220,8 +220,11 @@ fn lives(manners: &Manners) -> String {
     for cast in casts {
         let mut stage = stage(manners);
         stage.casts("one", cast);
-        starts(&mut stage, &[("one", json!({}))]);
-        does(&mut stage, json!({"do": "stop"}));
+        let signals = ["TERM", "INT"].map(|signal| json!({"do": "signal", "signal": signal}));
+        for ask in std::iter::once(json!({"do": "stop"})).chain(signals) {
+            starts(&mut stage, &[("one", json!({}))]);
+            does(&mut stage, ask);
+        }
         seen(&stage, &mut all);
     }
     for act in [Act::Exit(1), Act::CloseOutput] {
@@ -287,6 +290,8 @@ fn lives_differ() {
             ends.reports_crash_once = false,
             ends.kills_crashed = false,
             ends.write_stall = 60_000_000,
+            ends.in_order_when_terminated = false,
+            ends.in_order_when_interrupted = false,
             ends.reload_needs_idle = false,
             ends.reload_counts = false,
             ends.reload_revives = false,

@@ -40,6 +40,7 @@ pub(crate) const DOES: &[&str] = &[
     "models",
     "admit",
     "describe",
+    "signal",
 ];
 /// The file that counts what was asked, from process to process of a run.
 const ASKED: &str = "asked";

@@ -78,6 +78,16 @@ impl Wording {
                 ]
             }
             "describe" => self.describe(ask)?,
+            "signal" => match ask.words("signal") {
+                "INT" => vec![
+                    "Press Ctrl-C where your host runs, and wait until it is gone.".to_owned(),
+                    "    where no terminal is to be had: kill -INT PID".to_owned(),
+                ],
+                signal => vec![
+                    format!("Send your host the signal {signal}, and wait until it is gone:"),
+                    format!("    kill -{signal} PID"),
+                ],
+            },
             other => {
                 vec![format!("Do {other:?}, which this version of sidecert has no words for: {}", ask.raw())]
             }

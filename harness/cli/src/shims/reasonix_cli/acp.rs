@@ -10,12 +10,13 @@ use super::home::Home;
 use super::turn::{self, Turn};
 use super::{Ended, News, Session, Tell};
 use crate::shims::budget::{ASK_WITHIN, TURN_WITHIN};
-use crate::shims::program::{Heard, Last, Program};
+use crate::shims::program::{Heard, Last, Program, Sent};
 use crate::shims::{Ask, Desk, Outcome};
 
 /// What can be asked for in this mode.
-pub(crate) const DOES: &[&str] =
-    &["start", "stop", "turn", "cancel", "reload", "action", "answer", "models", "admit", "describe"];
+pub(crate) const DOES: &[&str] = &[
+    "start", "stop", "turn", "cancel", "reload", "action", "answer", "models", "admit", "describe", "signal",
+];
 
 /// What the CLI says of a second prompt beside the first.
 const IS_BUSY: &str = "already has an active prompt";
@@ -391,6 +392,11 @@ impl Session for Acp {
 
     fn stop(&mut self) {
         self.cli.close();
+    }
+
+    fn signal(&mut self, sent: Sent) -> bool {
+        self.cli.sent(sent);
+        true
     }
 
     fn kill(&mut self) {

@@ -33,7 +33,7 @@ use super::budget::{
     ASK_WITHIN, BESIDE_WITHIN, END_WITHIN, HEARD_MAX, KILLED_WITHIN, RUN_WITHIN, START_WITHIN, STOP_WITHIN,
     STORED_TOLD_BYTES_MAX,
 };
-use super::program::{self, Heard, Last, Program};
+use super::program::{self, Heard, Last, Program, Sent};
 use super::{Ask, Desk, Outcome, VERSION, cut, spoken_to};
 use crate::exit;
 
@@ -105,6 +105,8 @@ trait Session: Debug {
     fn heard(&mut self, news: News, desk: &mut Desk);
     /// Begins to end, in order.
     fn stop(&mut self);
+    /// Its process gets this from elsewhere, and is over when that is gone. Whether there is one to get it.
+    fn signal(&mut self, sent: Sent) -> bool;
     /// Ends at once.
     fn kill(&mut self);
     /// Its process is gone.
@@ -302,6 +304,15 @@ impl Shim {
                 self.bounds.push(ask.number);
                 session.stop();
                 self.rest(desk);
+            }
+            ("signal", Some(session)) => {
+                desk.expect(ask.number, STOP_WITHIN);
+                let says = match Sent::read(ask.words("signal")) {
+                    Some(sent) if session.signal(sent) => return self.bounds.push(ask.number),
+                    Some(_) => "no process of the CLI runs that could get it",
+                    None => "this shim knows no such signal",
+                };
+                desk.settle(ask.number, Outcome::Cannot(says.into()));
             }
             (_, Some(session)) => session.ask(ask, desk),
             (_, None) => {

@@ -10,11 +10,11 @@ use super::home::Home;
 use super::turn::{self, End, Turn};
 use super::{Ended, News, Session, Tell};
 use crate::shims::budget::TURN_WITHIN;
-use crate::shims::program::{Heard, Last, Program};
+use crate::shims::program::{Heard, Last, Program, Sent};
 use crate::shims::{Ask, Desk, Outcome};
 
 /// What can be asked for in this mode.
-pub(crate) const DOES: &[&str] = &["start", "stop", "turn", "cancel", "admit", "describe"];
+pub(crate) const DOES: &[&str] = &["start", "stop", "turn", "cancel", "admit", "describe", "signal"];
 
 /// The turn that is running.
 #[derive(Debug)]
@@ -177,6 +177,13 @@ impl Session for Run {
         if let Some(running) = &self.running {
             running.cli.signal(Signal::TERM);
         }
+    }
+
+    fn signal(&mut self, sent: Sent) -> bool {
+        let Some(running) = &self.running else { return false };
+        self.is_stopped = true;
+        running.cli.sent(sent);
+        true
     }
 
     fn kill(&mut self) {

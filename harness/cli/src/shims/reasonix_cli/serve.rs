@@ -18,7 +18,7 @@ use super::http::{self, Events, Reply};
 use super::turn::{self, End, Turn};
 use super::{Ended, News, Session, Tell};
 use crate::shims::budget::{ASK_WITHIN, LOOK_AGAIN, START_WITHIN, TURN_WITHIN};
-use crate::shims::program::{self, Heard, Last, Program};
+use crate::shims::program::{self, Heard, Last, Program, Sent};
 use crate::shims::{Ask, Desk, Outcome};
 
 /// What can be asked for in this mode.
@@ -35,6 +35,7 @@ pub(crate) const DOES: &[&str] = &[
     "models",
     "admit",
     "describe",
+    "signal",
 ];
 
 const WORDS: &[&str] = &["serve", "--addr", "127.0.0.1:0", "--auth", "none", "--no-open"];
@@ -257,6 +258,13 @@ impl Serve {
         }
     }
 
+    /// Reads its events no more: it would wait ten seconds, when it ends, for whoever does.
+    fn leave(&self) {
+        if let Some(events) = &self.events {
+            events.close();
+        }
+    }
+
     fn ended(&mut self, ended: &Ended, desk: &mut Desk) {
         self.is_over.store(true, Ordering::Relaxed);
         let says = self.failure.take().unwrap_or_else(|| ended.says(&self.last));
@@ -341,12 +349,15 @@ impl Session for Serve {
     }
 
     fn stop(&mut self) {
-        // It would wait ten seconds for whoever reads its events.
-        if let Some(events) = &self.events {
-            events.close();
-        }
+        self.leave();
         self.cli.close();
         self.cli.signal(Signal::TERM);
+    }
+
+    fn signal(&mut self, sent: Sent) -> bool {
+        self.leave();
+        self.cli.sent(sent);
+        true
     }
 
     fn kill(&mut self) {

@@ -134,7 +134,7 @@ fn look(steps: &[Step], script: &Playing, stands: &mut bool) -> ControlFlow<Opti
             let tape = Tape::scan(text.as_bytes());
             match tape.as_ref().ok().and_then(|tape| word_of(tape.root())).as_deref() {
                 Some("turn") => ControlFlow::Break(Some((label.clone(), what.clone()))),
-                Some("start" | "stop") => ControlFlow::Break(None),
+                Some("start" | "stop" | "signal") => ControlFlow::Break(None),
                 _ => ControlFlow::Continue(()),
             }
         }

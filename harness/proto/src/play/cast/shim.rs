@@ -35,6 +35,8 @@ pub(super) struct Shim {
     pub(super) declared: BTreeSet<String>,
     /// Whether a session was begun that was not ended.
     pub(super) in_session: bool,
+    /// The ask that gives its host a signal. The session is over when that is done.
+    signalled: Option<String>,
     /// Whether what it is asked for takes as long as it takes: a person does it, for example.
     is_unhurried: bool,
     /// Whether a session of its host is one turn.
@@ -63,6 +65,7 @@ impl Default for Shim {
             exited: None,
             declared: BTreeSet::new(),
             in_session: false,
+            signalled: None,
             is_unhurried: false,
             is_per_turn: false,
             turn: Turn::None,
@@ -100,6 +103,7 @@ impl Shim {
     /// Another script begins: what the labels of the last one meant is over.
     pub(super) fn begin(&mut self) {
         self.over_with.clear();
+        self.signalled = None;
         self.turn = Turn::None;
     }
 
@@ -137,6 +141,7 @@ impl Cast<'_> {
         match &*word {
             "turn" if self.shim.is_per_turn => return self.reach_turn(label, now),
             "start" => self.shim.in_session = true,
+            "signal" => self.shim.signalled = Some(label.to_owned()),
             "stop" => {
                 if let Some(first) = self.reach_end(now)
                     && let Some(script) = &mut self.script
@@ -295,6 +300,9 @@ impl Cast<'_> {
         self.note(0, now, Kind::Told { what: Told::Outcome, label: as_label, json });
         let cannot = root.get("cannot").and_then(|why| why.as_str());
         self.shim.over_with.insert(label.clone());
+        if self.shim.signalled.take_if(|it| *it == label).is_some() && root.get("done").is_some() {
+            self.shim.in_session = false;
+        }
         if self.shim.is_unhurried
             && let Some(waiting) = &mut self.waiting
             && waiting.deadline.is_some()

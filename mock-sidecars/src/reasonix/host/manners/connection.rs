@@ -312,6 +312,10 @@ pub struct Ends {
     pub kills_crashed: bool,
     /// A guest that takes no bytes for this long is cut off. Conforms: 10 s.
     pub write_stall: Micros,
+    /// SIGTERM ends the host in order. Conforms: yes; else it leaves its guests running.
+    pub in_order_when_terminated: bool,
+    /// SIGINT does, which is what Ctrl-C sends. Conforms: yes; else it leaves its guests running.
+    pub in_order_when_interrupted: bool,
     /// A reload is refused while a turn runs. Conforms: yes.
     pub reload_needs_idle: bool,
     /// A reload begins another generation. Conforms: yes.
@@ -340,6 +344,8 @@ impl Default for Ends {
             reports_crash_once: true,
             kills_crashed: true,
             write_stall: 10 * SECOND,
+            in_order_when_terminated: true,
+            in_order_when_interrupted: true,
             reload_needs_idle: true,
             reload_counts: true,
             reload_revives: true,
