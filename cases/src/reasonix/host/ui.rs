@@ -19,6 +19,7 @@ use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::KEPT_AS_SPECIFIED;
 use super::super::sights::{self, BAD_PARAMS, UNKNOWN, all_became, became, result_of};
+use super::rulings::not_provoked;
 use super::streams::{came, member};
 use super::{ONE, ask, awaits, guest, observed, outcome, session as begin, specified, stop};
 
@@ -30,6 +31,7 @@ const TAKEN: Seen = Seen("it was taken");
 const DECLINED: Seen = Seen("it was answered, and declined");
 const ERROR: Seen = Seen("it was refused with an error");
 const NAMED: Seen = Seen("what was shown named its plugin");
+const SENT: Seen = Seen("the guest was asked");
 const NOT_SENT: Seen = Seen("the guest was not asked");
 const REACHED: Seen = Seen("its owner was told, once, with the surface and the values");
 const OF_ITS_KIND: Seen = Seen("a boolean, a text, a text, and a list of texts");
@@ -71,10 +73,18 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A surface lacks nothing that its kind must have, and has no value that its kind does not know.", &[])
         .accepts(WRONG_OBSERVED)
         .checked(After(&SURFACES, |x| all_became(x, DOCUMENTS.map(|(label, ..)| label), WRONG_OBSERVED))),
-    must("reasonix/host-ui/stale-not-taken", Host)
-        .says("What is of another session or another generation is not shown.", &[UI])
+    must("reasonix/host-ui/other-sessions-not-taken", Host)
+        .says("What is of another session is not shown.", &[UI])
         .accepts(&[specified(DECLINED), specified(ERROR)])
-        .checked(After(&SURFACES, |x| all_are(x, &STALE, DECLINED))),
+        .checked(After(&SURFACES, |x| all_are(x, &["stale-session"], DECLINED))),
+    must("reasonix/host-ui/old-not-taken", Host)
+        .says("What is of an older generation is not shown.", &[UI])
+        .accepts(&[specified(DECLINED), specified(ERROR)])
+        .checked(After(&RELOADED, old_surface)),
+    must("reasonix/host-ui/future-not-taken", Host)
+        .says("What is of a generation that was never begun is not shown.", &[])
+        .accepts(&[observed(DECLINED), specified(ERROR)])
+        .checked(After(&SURFACES, |x| all_are(x, &["stale-generation", "stale-prompt"], DECLINED))),
     must("reasonix/host-ui/stale-before-payload", Host)
         .says("What is of another generation is declined, whatever it holds.", &[])
         .accepts(&[observed(DECLINED)])
@@ -91,6 +101,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A prompt of a guest without the capability is refused.", &[UI])
         .accepts(REFUSES_OR_TAKES)
         .checked(After(&INCAPABLE, prompt_of_incapable)),
+    must("reasonix/host-ui/declared-actions-asked", Host)
+        .says("An action that the user invokes reaches the plugin that declared it.", &[UI])
+        .accepts(&[specified(SENT)])
+        .checked(After(&ACTIONS, declared_action)),
     must("reasonix/host-ui/undeclared-actions-not-asked", Host)
         .says("An action that its plugin did not declare never reaches it.", &[UI])
         .accepts(&[specified(NOT_SENT)])
@@ -152,8 +166,6 @@ pub(super) const STATUS: &str = r#"{"label":"sidecert-ready"}"#;
 pub(super) const QUESTION: &str = r#"{"message":"Go on?","fields":[]}"#;
 const FORM: &str = r#"{"title":"Who?","fields":[{"key":"name","label":"Name","kind":"input"}]}"#;
 
-/// What is of another session or generation.
-const STALE: [&str; 3] = ["stale-generation", "stale-session", "stale-prompt"];
 /// Surfaces that do not fit their kind: label, kind, and payload.
 const DOCUMENTS: [(&str, &str, &str); 4] = [
     ("no-label", "status", "{}"),
@@ -224,6 +236,19 @@ static SURFACES: ScriptDef = ScriptDef {
         it = it.request("stale-session", contract::UI_PUBLISH, &session).answer("stale-session");
         let prompt = params("stale-prompt", "confirm", QUESTION, (SESSION, STALE_GENERATION));
         stop(it.request("stale-prompt", contract::UI_REQUEST, &prompt).fence())
+    },
+};
+
+static RELOADED: ScriptDef = ScriptDef {
+    name: "surface-of-an-old-generation",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let it = with(begin("surface-of-an-old-generation", setting, &[Plugin::new(setting, ONE)]), ONE);
+        let it = it.step(ask("reload", r#"{"do":"reload"}"#)).step(outcome("reload"));
+        let old = params("old", "status", STATUS, (SESSION, GENERATION));
+        let it = it.step(Step::Guest { name: ONE.to_owned(), time: 2 });
+        stop(it.request("old", contract::UI_PUBLISH, &old).answer("old"))
     },
 };
 
@@ -377,6 +402,33 @@ fn prompt_of_incapable(x: &Exchange<'_>) -> Sight {
             Sight::Saw(TAKEN, settled)
         }
         _ => fate(x, "prompt"),
+    }
+}
+
+/// A reload that begins no other generation makes nothing old.
+fn old_surface(x: &Exchange<'_>) -> Sight {
+    let generation = |params: Option<Node<'_>>| params?.get("session")?.get("generation")?.as_u64();
+    let told: Vec<_> = x.asked(contract::INITIALIZE).map(|(_, params)| generation(params)).collect();
+    match told[..] {
+        [Some(first), .., Some(last)] if first < last => all_are(x, &["old"], DECLINED),
+        [_, _, ..] => not_provoked("began a newer generation"),
+        _ => match came(x, "reload") {
+            Sight::Saw(..) => not_provoked("started the guest again"),
+            other => other,
+        },
+    }
+}
+
+fn declared_action(x: &Exchange<'_>) -> Sight {
+    let of = |params: Option<Node<'_>>| params.is_some_and(|it| member(it, "actionId") == ACTION);
+    if let Some((entry, _)) = x.asked(contract::UI_ACTION).find(|(_, params)| of(*params)) {
+        return Sight::Saw(SENT, entry.at);
+    }
+    match came(x, "declared") {
+        Sight::Saw(seen, at) => {
+            Sight::SawOther { at, actual: format!("the guest was not asked, and {}", seen.0) }
+        }
+        other => other,
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub(crate) const START_WITHIN: Duration = Duration::from_secs(100);
 /// From asking for the end of a session until it is killed: a plugin has 6 s, and there may be several.
 pub(crate) const STOP_WITHIN: Duration = Duration::from_secs(30);
+/// From a signal to the program until it is gone: its plugins may take 6 s each, and end side by side.
+pub(crate) const SIGNALLED_WITHIN: Duration = Duration::from_secs(8);
 /// A turn. The host itself gives a stream that says nothing up after 300 s.
 pub(crate) const TURN_WITHIN: Duration = Duration::from_mins(10);
 /// Anything else that a session is asked for, a reload for example, which may take what a start does.

@@ -249,7 +249,7 @@ pub(super) async fn invoke(core: &Shared<'_>, ask: &Value) -> Result<String, Not
     let (plugin, action) = (text(ask, "plugin"), text(ask, "action"));
     let link = link_of(core, plugin).map_err(NotDone::Failed)?;
     let declared = core.on(link, |it| it.actions.iter().any(|it| it == action)) == Some(true);
-    if !declared && core.manners.ui.declared_actions_only {
+    if !core.manners.ui.asks_actions || !declared && core.manners.ui.declared_actions_only {
         return Err(NotDone::Refused(format!("there is no action /{plugin}:{action}")));
     }
     let mut params = json!({"actionId": action});

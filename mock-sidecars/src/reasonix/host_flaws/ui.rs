@@ -42,11 +42,18 @@ pub(super) const FLAWS: &[Flaw] = &[
     ),
     manner(
         "host-takes-other-generations",
-        &["reasonix/host-ui/stale-not-taken", "reasonix/host-ui/stale-before-payload"],
+        &[
+            "reasonix/host-ui/old-not-taken",
+            "reasonix/host-ui/future-not-taken",
+            "reasonix/host-ui/stale-before-payload",
+        ],
         |it| it.ui.gates_generation = false,
     ),
-    manner("host-takes-other-sessions", &["reasonix/host-ui/stale-not-taken"], |it| {
+    manner("host-takes-other-sessions", &["reasonix/host-ui/other-sessions-not-taken"], |it| {
         it.ui.gates_session = false;
+    }),
+    manner("host-asks-no-actions", &["reasonix/host-ui/declared-actions-asked"], |it| {
+        it.ui.asks_actions = false;
     }),
     frame(
         "host-is-silent-about-capabilities",

@@ -30,8 +30,8 @@ use tokio::sync::watch;
 
 use self::home::{Home, Plugin};
 use super::budget::{
-    ASK_WITHIN, BESIDE_WITHIN, END_WITHIN, HEARD_MAX, KILLED_WITHIN, RUN_WITHIN, START_WITHIN, STOP_WITHIN,
-    STORED_TOLD_BYTES_MAX,
+    ASK_WITHIN, BESIDE_WITHIN, END_WITHIN, HEARD_MAX, KILLED_WITHIN, RUN_WITHIN, SIGNALLED_WITHIN,
+    START_WITHIN, STOP_WITHIN, STORED_TOLD_BYTES_MAX,
 };
 use super::program::{self, Heard, Last, Program, Sent};
 use super::{Ask, Desk, Outcome, VERSION, cut, spoken_to};
@@ -306,7 +306,7 @@ impl Shim {
                 self.rest(desk);
             }
             ("signal", Some(session)) => {
-                desk.expect(ask.number, STOP_WITHIN);
+                desk.expect(ask.number, SIGNALLED_WITHIN);
                 let says = match Sent::read(ask.words("signal")) {
                     Some(sent) if session.signal(sent) => return self.bounds.push(ask.number),
                     Some(_) => "no process of the CLI runs that could get it",

@@ -383,6 +383,8 @@ pub struct Ui {
     pub checks_surfaces: bool,
     /// Markup in texts is shown as text. Conforms: yes.
     pub inert_markup: bool,
+    /// An action is the plugin's to do. Conforms: yes.
+    pub asks_actions: bool,
     /// Only actions that were declared are invoked. Conforms: yes.
     pub declared_actions_only: bool,
     /// Forms go to whoever published them. Conforms: yes; else to the first plugin.
@@ -408,6 +410,7 @@ impl Default for Ui {
             gates_session: true,
             checks_surfaces: true,
             inert_markup: true,
+            asks_actions: true,
             declared_actions_only: true,
             forms_to_owner: true,
             current_session: true,
