@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "webcodex/naive.rs"]
+#[expect(clippy::float_cmp, reason = "doubles are compared as they are read")]
 mod naive;
 #[path = "webcodex/specimens.rs"]
 mod specimens;
@@ -40,13 +41,10 @@ fn instance(schema: &str, text: &str, structured: bool, older: bool) -> Result<(
 }
 
 fn ours(it: &Specimen) -> Option<Refusal> {
-    match kind(&it.kind) {
-        Some(kind) => document::check(it.text.as_bytes(), kind, bounds(it.older)).err(),
-        None => {
-            let structured = it.kind == "structured-content";
-            instance(it.schema.as_ref().unwrap(), &it.text, structured, it.older).err()
-        }
+    if let Some(kind) = kind(&it.kind) {
+        return document::check(it.text.as_bytes(), kind, bounds(it.older)).err();
     }
+    instance(it.schema.as_ref().unwrap(), &it.text, it.kind == "structured-content", it.older).err()
 }
 
 fn naively(reading: &Naive, it: &Specimen) -> Said {
@@ -131,7 +129,11 @@ fn the_words_say_what_to_do() {
             "`type` is of the kind array, and must be one string; the types are object, array, string, number, integer, \
              boolean, null",
         ),
-        (Kind::InputSchema, r#"{"type":"array"}"#, r#"the root has the type "array", and must have "object""#),
+        (
+            Kind::InputSchema,
+            r#"{"type":"array"}"#,
+            r#"the root has the type "array", and must have "object""#,
+        ),
         (Kind::InputSchema, "{", "no JSON: "),
         (
             Kind::ToolsList,
@@ -148,9 +150,7 @@ fn the_words_say_what_to_do() {
 fn a_list_that_fits_no_frame_is_refused() {
     let tool = |index: usize, size: usize| {
         let text = "x".repeat(size);
-        format!(
-            r#"{{"name":"t{index}","inputSchema":{{"type":"object"}},"annotations":{{"a":"{text}"}}}}"#
-        )
+        format!(r#"{{"name":"t{index}","inputSchema":{{"type":"object"}},"annotations":{{"a":"{text}"}}}}"#)
     };
     // Sixteen tools, and the last as large as it takes to come to the byte.
     let list = |bytes: usize, space: &str| {
@@ -168,7 +168,7 @@ fn a_list_that_fits_no_frame_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3000, max_global_rejects: 30_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn schemas_are_read_as_naively(text in texts::schema(true), older in any::<bool>(), output in any::<bool>()) {
@@ -221,7 +221,8 @@ proptest! {
         prop_assume!(!["1.0", "1e2", "-0", "184467440737095516"].iter().any(|number| both.contains(number)));
         let validator = jsonschema::draft202012::new(&schema_value).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        prop_assume!(value.is_object());
+        // JSON Schema knows no bounds.
+        prop_assume!(value.is_object() && instance(r#"{"type":"object"}"#, &text, false, false).is_ok());
         let ours = instance(&schema, &text, false, false).is_ok();
         prop_assert_eq!(ours, validator.is_valid(&value), "{} {}", schema, text);
     }

@@ -17,7 +17,11 @@ pub fn admit_schema(schema: Node<'_>, field: Field, bounds: &Bounds) -> Result<(
 pub(super) fn admit<'a>(schema: Node<'a>, field: Field, bounds: &Bounds) -> Result<(), Found<'a>> {
     if schema.kind() != Kind::Object {
         let rule = if field == Field::Annotations { Rule::AnnotationsObject } else { Rule::Object };
-        return Err(Found::new(rule, schema, format!("it is of the kind {}, and must be an object", schema.kind())));
+        return Err(Found::new(
+            rule,
+            schema,
+            format!("it is of the kind {}, and must be an object", schema.kind()),
+        ));
     }
     let limits =
         Limits { bytes: bounds.schema_bytes, of: bounds, rule: Rule::Bounds, name_rule: Rule::MemberName };
@@ -71,7 +75,8 @@ impl Walk<'_> {
     /// Checks a schema and all below it, and gives its type. No deeper than the bound on depth, which is held before.
     fn schema<'a>(&self, node: Node<'a>) -> Checked<'a, Type> {
         if node.kind() != Kind::Object {
-            let says = format!("a schema is an object with a `type`, and this is of the kind {}", node.kind());
+            let says =
+                format!("a schema is an object with a `type`, and this is of the kind {}", node.kind());
             return Err(Found::new(Rule::Object, node, says));
         }
         let members = Members::of(node).map_err(|unknown| unknown_keyword(node, unknown))?;
@@ -162,7 +167,8 @@ impl Walk<'_> {
     fn required<'a>(&self, members: &Members<'a>) -> Checked<'a, Named<'a>> {
         let Some(required) = members.get(Keyword::Required) else { return Ok(Vec::new()) };
         if required.kind() != Kind::Array {
-            let says = format!("`required` is of the kind {}, and must be an array of names", required.kind());
+            let says =
+                format!("`required` is of the kind {}, and must be an array of names", required.kind());
             return Err(Found::new(Rule::Required, required, says));
         }
         if required.len() as u64 > self.bounds.required {

@@ -39,22 +39,21 @@ impl Kind {
 pub fn check(text: &[u8], kind: Kind, bounds: &Bounds) -> Result<Option<usize>, Refusal> {
     let field = kind.field().map(Field::name);
     if text.len() > BYTES_MAX {
-        let says = format!("it has {} bytes; more than {BYTES_MAX} are not read, and fit no frame", text.len());
+        let says = format!("it has more than {BYTES_MAX} bytes, which is as much as is read of a document");
         let rule = if field.is_some() { Rule::Bounds } else { Rule::Size };
         return Err(without_place(rule, field, says));
     }
-    let tape = Tape::scan(text).map_err(|fault| without_place(Rule::Text, None, format!("no JSON: {fault}")))?;
+    let tape =
+        Tape::scan(text).map_err(|fault| without_place(Rule::Text, None, format!("no JSON: {fault}")))?;
     let root = tape.root();
     if let Some(found) = unreadable(&tape) {
         return Err(found.of(root, None, None));
     }
-    match kind.field() {
-        Some(field) => admit_schema(root, field, bounds).map(|()| None),
-        None => {
-            fits_frame(root, bounds).map_err(|found| found.of(root, None, None))?;
-            admit_tools(root, bounds).map(Some)
-        }
+    if let Some(field) = kind.field() {
+        return admit_schema(root, field, bounds).map(|()| None);
     }
+    fits_frame(root, bounds).map_err(|found| found.of(root, None, None))?;
+    admit_tools(root, bounds).map(Some)
 }
 
 /// What is JSON by its grammar, and no reader that is strict takes: half a surrogate pair, a number beyond `f64`.

@@ -23,12 +23,7 @@ pub enum Payload {
 
 /// Says whether `value` keeps the bounds of such a value, and matches `schema`, which must be admitted. Pointers begin at
 /// `value`.
-pub fn matches(
-    schema: Node<'_>,
-    value: Node<'_>,
-    payload: Payload,
-    bounds: &Bounds,
-) -> Result<(), Refusal> {
+pub fn matches(schema: Node<'_>, value: Node<'_>, payload: Payload, bounds: &Bounds) -> Result<(), Refusal> {
     let (rule, bounds_rule, bytes) = match payload {
         Payload::Arguments => (Rule::Arguments, Rule::ArgumentsBounds, bounds.arguments_bytes),
         Payload::StructuredContent => {
@@ -157,14 +152,13 @@ fn equal(one: Node<'_>, other: Node<'_>) -> bool {
             _ => false,
         },
         Kind::Array => {
-            one.len() == other.len() && one.elements().zip(other.elements()).all(|(one, other)| equal(one, other))
+            one.len() == other.len()
+                && one.elements().zip(other.elements()).all(|(one, other)| equal(one, other))
         }
         Kind::Object => {
             let (one, other) = (sorted(one), sorted(other));
-            let same = |((name, value), (other_name, other)): (&(Cow<'_, str>, Node<'_>), &(Cow<'_, str>, Node<'_>))| {
-                name == other_name && equal(*value, *other)
-            };
-            one.len() == other.len() && one.iter().zip(&other).all(same)
+            one.len() == other.len()
+                && one.iter().zip(&other).all(|(one, other)| one.0 == other.0 && equal(one.1, other.1))
         }
     }
 }

@@ -44,13 +44,18 @@ fn read(result: Node<'_>) -> Result<Vec<Tool<'_>>, Found<'_>> {
     let mut tools = None;
     for (name, value) in result.effective_members() {
         if name != member::TOOLS {
-            return wrong(result, format!("the result has {}; it has only `{}`", shown(&name), member::TOOLS));
+            return wrong(
+                result,
+                format!("the result has {}; it has only `{}`", shown(&name), member::TOOLS),
+            );
         }
         tools = Some(value);
     }
     match tools {
         Some(tools) if tools.kind() == Kind::Array => tools.elements().map(read_one).collect(),
-        Some(other) => wrong(other, format!("`{}` is of the kind {}, and must be an array", member::TOOLS, other.kind())),
+        Some(other) => {
+            wrong(other, format!("`{}` is of the kind {}, and must be an array", member::TOOLS, other.kind()))
+        }
         None => wrong(result, format!("`{}` is missing", member::TOOLS)),
     }
 }
@@ -71,13 +76,16 @@ fn read_one(node: Node<'_>) -> Result<Tool<'_>, Found<'_>> {
     let [name, title, description, input, output, annotations] = members;
     let missing = |name: &str| wrong(node, format!("a tool has no `{name}`"));
     let written = name.ok_or_else(|| missing(member::NAME))?;
-    let name = written.as_str().ok_or_else(|| wrong(written, "the name of a tool is no string".to_owned()))?;
+    let name =
+        written.as_str().ok_or_else(|| wrong(written, "the name of a tool is no string".to_owned()))?;
     let input = input.ok_or_else(|| missing(member::INPUT_SCHEMA))?;
     // `null` is the same as nothing where a member is optional.
     let [title, description, output, annotations] =
         [title, description, output, annotations].map(|it| it.filter(|it| !it.is_null()));
-    for text in [title, description].into_iter().flatten().filter(|it| it.kind() != Kind::String) {
-        return Err(wrong(text, format!("a text of a tool is of the kind {}, and must be a string", text.kind())));
+    let mut texts = [title, description].into_iter().flatten();
+    if let Some(other) = texts.find(|it| it.kind() != Kind::String) {
+        let says = format!("a text of a tool is of the kind {}, and must be a string", other.kind());
+        return Err(wrong(other, says));
     }
     Ok(Tool { node, name, title, description, input, output, annotations })
 }

@@ -2,24 +2,24 @@
 //!
 //! Any one of its rules can be broken, by name; and each number can be one more or one less.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 /// A reading, whole or with one rule broken.
 #[derive(Clone, Debug, Default)]
-pub struct Naive {
+pub(crate) struct Naive {
     /// The rule that is broken, or a bound with `+` or `-` behind it.
-    pub broken: Option<String>,
+    pub(crate) broken: Option<String>,
     /// With the older bounds.
-    pub older: bool,
+    pub(crate) older: bool,
 }
 
 /// What is refused: code, tool, field.
-pub type Refused = (&'static str, Option<String>, Option<&'static str>);
+pub(crate) type Refused = (&'static str, Option<String>, Option<&'static str>);
 
 /// Every rule that can be broken.
-pub const RULES: &[&str] = &[
+pub(crate) const RULES: &[&str] = &[
     "object",
     "object-first",
     "bytes-first",
@@ -114,7 +114,7 @@ pub const RULES: &[&str] = &[
 ];
 
 /// Every bound, with what it is.
-pub const BOUNDS: &[(&str, u64)] = &[
+pub(crate) const BOUNDS: &[(&str, u64)] = &[
     ("tools", 128),
     ("tool-name", 128),
     ("title", 128),
@@ -177,7 +177,7 @@ impl Naive {
     // ---- schemas ----
 
     /// Reads a schema or annotations.
-    pub fn schema(&self, text: &str, field: &'static str) -> Result<(), Refused> {
+    pub(crate) fn schema(&self, text: &str, field: &'static str) -> Result<(), Refused> {
         let value: Value = serde_json::from_str(text).unwrap();
         self.schema_value(&value, text, field).map_err(|code| (code, None, Some(field)))
     }
@@ -317,14 +317,7 @@ impl Naive {
         let length = if field == "outputSchema" { "output-length" } else { "input-length" };
         self.range(members, "minLength", "maxLength", self.bound(length), self.on("range-ordered"), invalid)?;
         check(of == "array" || !has(&["minItems", "maxItems", "items"]) || !self.on("place-array"))?;
-        self.range(
-            members,
-            "minItems",
-            "maxItems",
-            self.bound("items"),
-            self.on("items-ordered"),
-            invalid,
-        )?;
+        self.range(members, "minItems", "maxItems", self.bound("items"), self.on("items-ordered"), invalid)?;
         match members.get("items") {
             Some(items) => self.node(items, field, depth + 1000),
             None => Ok(()),
@@ -370,7 +363,7 @@ impl Naive {
     fn object(&self, members: &Map<String, Value>, field: &str) -> Result<(), &'static str> {
         let invalid = self.invalid(field);
         let check = |holds: bool| if holds { Ok(()) } else { Err(invalid) };
-        let mut declared = HashSet::new();
+        let mut declared = BTreeSet::new();
         if let Some(properties) = members.get("properties") {
             match properties.as_object() {
                 Some(properties) => {
@@ -389,7 +382,7 @@ impl Naive {
                 Some(names) => {
                     check(names.len() as u64 <= self.bound("required"))?;
                     check(names.iter().all(Value::is_string) || !self.on("required-strings"))?;
-                    let distinct: HashSet<_> = names.iter().map(Value::to_string).collect();
+                    let distinct: BTreeSet<_> = names.iter().map(Value::to_string).collect();
                     check(distinct.len() == names.len() || !self.on("required-distinct"))?;
                     let enforced = match additional {
                         Some(Value::Bool(false)) => self.on("required-declared"),
@@ -434,7 +427,7 @@ impl Naive {
     // ---- lists ----
 
     /// Reads a result of `tools/list`.
-    pub fn tools(&self, text: &str) -> Result<(), Refused> {
+    pub(crate) fn tools(&self, text: &str) -> Result<(), Refused> {
         const MALFORMED: Refused = ("tools_list_result_malformed", None, None);
         let value: Value = serde_json::from_str(text).unwrap();
         let result = value.as_object().ok_or(MALFORMED)?;
@@ -454,7 +447,7 @@ impl Naive {
         if self.on("count-before-tools") {
             counted(("tool_count_exceeded", None, None))?;
         }
-        let mut names = HashSet::new();
+        let mut names = BTreeSet::new();
         let mut faults: Vec<Refused> = Vec::new();
         for tool in tools {
             if !self.tool_shape(tool) {
@@ -481,7 +474,7 @@ impl Naive {
             && text("description")
     }
 
-    fn tool(&self, tool: &Map<String, Value>, names: &mut HashSet<String>) -> Result<(), Refused> {
+    fn tool(&self, tool: &Map<String, Value>, names: &mut BTreeSet<String>) -> Result<(), Refused> {
         let name = tool["name"].as_str().unwrap();
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         let good = (!name.is_empty() || !self.on("name-empty"))
@@ -499,9 +492,8 @@ impl Naive {
         let size = |text: &str| {
             if self.on("name-bytes-not-characters") { text.len() } else { text.chars().count() }
         };
-        let fine = |c: char| {
-            !c.is_control() || (matches!(c, '\t' | '\n' | '\r') && self.on("text-control-tab"))
-        };
+        let fine =
+            |c: char| !c.is_control() || (matches!(c, '\t' | '\n' | '\r') && self.on("text-control-tab"));
         let mut checks: Vec<(&'static str, Result<(), Refused>)> = Vec::new();
         if let Some(title) = tool.get("title").and_then(Value::as_str) {
             let good = (!title.is_empty() || !self.on("title-empty"))
@@ -519,11 +511,8 @@ impl Naive {
         for field in ["inputSchema", "outputSchema", "annotations"] {
             let Some(value) = tool.get(field) else { continue };
             if value.is_null() {
-                let absent = if field == "inputSchema" {
-                    !self.on("null-input")
-                } else {
-                    self.on("null-is-absent")
-                };
+                let absent =
+                    if field == "inputSchema" { !self.on("null-input") } else { self.on("null-is-absent") };
                 if absent {
                     continue;
                 }
@@ -540,7 +529,7 @@ impl Naive {
     // ---- instances ----
 
     /// Whether a value keeps the bounds, and matches: `None` where it does, or the code.
-    pub fn instance(&self, schema: &str, text: &str, structured: bool) -> Result<(), &'static str> {
+    pub(crate) fn instance(&self, schema: &str, text: &str, structured: bool) -> Result<(), &'static str> {
         let (bytes, bounds_fault, fault) = if structured {
             ("structured-bytes", "plugin_result_invalid", "plugin_output_schema_violation")
         } else {
@@ -565,9 +554,10 @@ impl Naive {
             _ => self.is_integer(value),
         };
         let constant = schema.get("const").is_none_or(|it| !self.on("const") || self.equal(it, value));
-        let listed = schema.get("enum").and_then(Value::as_array).is_none_or(|list| {
-            !self.on("enum-match") || list.iter().any(|one| self.equal(one, value))
-        });
+        let listed = schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .is_none_or(|list| !self.on("enum-match") || list.iter().any(|one| self.equal(one, value)));
         right_type
             && constant
             && listed
@@ -639,14 +629,17 @@ impl Naive {
                 if one.is_f64() == other.is_f64() {
                     return if one.is_f64() { a == b } else { one == other };
                 }
-                (!self.on("equal-one") && a == b && a != 0.0) || (!self.on("equal-zero") && a == 0.0 && b == 0.0)
+                (!self.on("equal-one") && a == b && a != 0.0)
+                    || (!self.on("equal-zero") && a == 0.0 && b == 0.0)
             }
             (Value::Array(one), Value::Array(other)) => {
                 let same = |(one, other): (&Value, &Value)| self.equal(one, other);
                 if !self.on("equal-array-order") {
-                    return one.len() == other.len() && one.iter().all(|a| other.iter().any(|b| self.equal(a, b)));
+                    return one.len() == other.len()
+                        && one.iter().all(|a| other.iter().any(|b| self.equal(a, b)));
                 }
-                (one.len() == other.len() || !self.on("equal-array-length")) && one.iter().zip(other).all(same)
+                (one.len() == other.len() || !self.on("equal-array-length"))
+                    && one.iter().zip(other).all(same)
             }
             (Value::Object(one), Value::Object(other)) => {
                 let same = |(name, value): (&String, &Value)| {

@@ -6,23 +6,23 @@ use std::path::Path;
 
 /// One of them.
 #[derive(Debug)]
-pub struct Specimen {
+pub(crate) struct Specimen {
     /// Its name, with that of its file.
-    pub name: String,
+    pub(crate) name: String,
     /// `input-schema` and so on.
-    pub kind: String,
+    pub(crate) kind: String,
     /// Whether it is judged by the older bounds.
-    pub older: bool,
+    pub(crate) older: bool,
     /// What arguments or structured content are matched with.
-    pub schema: Option<String>,
+    pub(crate) schema: Option<String>,
     /// The document.
-    pub text: String,
+    pub(crate) text: String,
     /// `None` where it is admitted, else code, tool, field and pointer.
-    pub expect: Option<(String, Option<String>, Option<String>, String)>,
+    pub(crate) expect: Option<(String, Option<String>, Option<String>, String)>,
 }
 
 /// All of them.
-pub fn all() -> Vec<Specimen> {
+pub(crate) fn all() -> Vec<Specimen> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases/specimens/webcodex");
     let mut specimens = Vec::new();
     for file in ["schemas", "lists", "texts", "instances"] {

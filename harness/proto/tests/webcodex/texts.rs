@@ -5,15 +5,43 @@ use proptest::sample::select;
 use proptest::strategy::BoxedStrategy;
 
 const NUMBERS: &[&str] = &[
-    "0", "-0", "1", "1.0", "1e2", "100", "-1", "2", "3", "0.5", "0.0", "-0.0", "18446744073709551615",
-    "18446744073709551616", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
+    "0",
+    "-0",
+    "1",
+    "1.0",
+    "1e2",
+    "100",
+    "-1",
+    "2",
+    "3",
+    "0.5",
+    "0.0",
+    "-0.0",
+    "18446744073709551615",
+    "18446744073709551616",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "-9223372036854775809",
 ];
 const STRINGS: &[&str] = &[
-    r#""""#, r#""a""#, r#""\u0061""#, r#""é""#, r#""e\u0301""#, r#""😀""#, r#""\ud83d\ude00""#, r#""\u0007""#,
-    r#""a\tb""#, "\"\u{7f}\"", "\"\u{85}\"", r#""ab""#, r#""abc""#, r#""object""#,
+    r#""""#,
+    r#""a""#,
+    r#""\u0061""#,
+    r#""é""#,
+    r#""e\u0301""#,
+    r#""😀""#,
+    r#""\ud83d\ude00""#,
+    r#""\u0007""#,
+    r#""a\tb""#,
+    "\"\u{7f}\"",
+    "\"\u{85}\"",
+    r#""ab""#,
+    r#""abc""#,
+    r#""object""#,
 ];
 const NAMES: &[&str] = &[r#""a""#, r#""b""#, r#""c""#, r#""\u0061""#, r#""v""#];
-const ODD_NAMES: &[&str] = &[r#""\u0001""#, r#""""#, "\"\u{7f}\"", "\"\u{9f}\"", r#""type""#, r#""__proto__""#];
+const ODD_NAMES: &[&str] =
+    &[r#""\u0001""#, r#""""#, "\"\u{7f}\"", "\"\u{9f}\"", r#""type""#, r#""__proto__""#];
 
 fn text(of: &'static [&'static str]) -> impl Strategy<Value = String> + Clone {
     select(of).prop_map(str::to_owned)
@@ -33,7 +61,7 @@ fn object(members: Vec<(String, String)>) -> String {
 }
 
 /// Any value; more often than not an object.
-pub fn value() -> BoxedStrategy<String> {
+pub(crate) fn value() -> BoxedStrategy<String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),
         Just("true".to_owned()),
@@ -52,12 +80,21 @@ pub fn value() -> BoxedStrategy<String> {
 }
 
 /// A schema; `odd`: as often as not there is something wrong with it.
-pub fn schema(odd: bool) -> BoxedStrategy<String> {
-    let leaf = (select(&["string", "number", "integer", "boolean", "null"][..]), keywords(odd, Just("{}".to_owned()).boxed()))
+pub(crate) fn schema(odd: bool) -> BoxedStrategy<String> {
+    let leaf = (
+        select(&["string", "number", "integer", "boolean", "null"][..]),
+        keywords(odd, Just("{}".to_owned()).boxed()),
+    )
         .prop_map(|(of, members)| typed(of, members));
     let any = leaf.prop_recursive(4, 24, 4, move |inner| {
         let of = prop_oneof![
-            Just("object"), Just("object"), Just("array"), Just("string"), Just("integer"), Just("number"), Just("null")
+            Just("object"),
+            Just("object"),
+            Just("array"),
+            Just("string"),
+            Just("integer"),
+            Just("number"),
+            Just("null")
         ];
         (of, keywords(odd, inner.boxed())).prop_map(|(of, members)| typed(of, members))
     });
@@ -66,8 +103,12 @@ pub fn schema(odd: bool) -> BoxedStrategy<String> {
 }
 
 /// Members that a schema may have, with the type that they are for; others stay away unless it is to be odd.
-fn keywords(odd: bool, inner: BoxedStrategy<String>) -> BoxedStrategy<Vec<(&'static str, String, &'static str)>> {
-    let small = prop_oneof![Just("0".to_owned()), Just("1".to_owned()), Just("2".to_owned()), Just("3".to_owned())];
+fn keywords(
+    odd: bool,
+    inner: BoxedStrategy<String>,
+) -> BoxedStrategy<Vec<(&'static str, String, &'static str)>> {
+    let small =
+        prop_oneof![Just("0".to_owned()), Just("1".to_owned()), Just("2".to_owned()), Just("3".to_owned())];
     let of = |name: &'static str, of: &'static str, value: BoxedStrategy<String>| {
         value.prop_map(move |value| (name, value, of)).boxed()
     };
@@ -75,7 +116,11 @@ fn keywords(odd: bool, inner: BoxedStrategy<String>) -> BoxedStrategy<Vec<(&'sta
     let mut all = vec![
         of("title", "", text(&[r#""t""#, r#""""#, r#""a\tb""#]).boxed()),
         of("const", "", value()),
-        of("enum", "", prop::collection::vec(value(), 1..4).prop_map(|all| format!("[{}]", all.join(","))).boxed()),
+        of(
+            "enum",
+            "",
+            prop::collection::vec(value(), 1..4).prop_map(|all| format!("[{}]", all.join(","))).boxed(),
+        ),
         of("properties", "object", named.clone()),
         of("properties", "object", named),
         of("required", "object", text(&["[]", r#"["a"]"#, r#"["a","b"]"#, r#"["c","v"]"#]).boxed()),
@@ -89,7 +134,11 @@ fn keywords(odd: bool, inner: BoxedStrategy<String>) -> BoxedStrategy<Vec<(&'sta
     if odd {
         all.extend([
             of("pattern", "", value()),
-            of("type", "", text(&["null", r#"["object"]"#, r#""Object""#, r#""array""#, r#""string""#]).boxed()),
+            of(
+                "type",
+                "",
+                text(&["null", r#"["object"]"#, r#""Object""#, r#""array""#, r#""string""#]).boxed(),
+            ),
             of("description", "", value()),
             of("enum", "", text(&["[]", "{}"]).boxed()),
             of("properties", "", value()),
@@ -118,7 +167,7 @@ fn typed(of: &str, members: Vec<(&'static str, String, &'static str)>) -> String
 }
 
 /// A result of `tools/list`.
-pub fn tools() -> BoxedStrategy<String> {
+pub(crate) fn tools() -> BoxedStrategy<String> {
     let name = text(&[r#""a""#, r#""b""#, r#""A""#, r#""c.d-e_f""#, r#""\u0061""#, r#""""#, r#""a b""#, "1"]);
     let member = prop_oneof![
         8 => (Just("inputSchema"), prop_oneof![4 => schema(false), 1 => schema(true), 1 => value()]),
@@ -129,11 +178,12 @@ pub fn tools() -> BoxedStrategy<String> {
         1 => (Just("title"), Just("null".to_owned())),
         1 => (Just("icons"), Just("[]".to_owned())),
     ];
-    let tool = (name, schema(false), prop::collection::vec(member, 0..2)).prop_map(|(name, input, members)| {
-        let mut all = vec![("\"name\"".to_owned(), name), ("\"inputSchema\"".to_owned(), input)];
-        all.extend(members.into_iter().map(|(name, value)| (format!("\"{name}\""), value)));
-        object(all)
-    });
+    let tool =
+        (name, schema(false), prop::collection::vec(member, 0..2)).prop_map(|(name, input, members)| {
+            let mut all = vec![("\"name\"".to_owned(), name), ("\"inputSchema\"".to_owned(), input)];
+            all.extend(members.into_iter().map(|(name, value)| (format!("\"{name}\""), value)));
+            object(all)
+        });
     let list = list(prop_oneof![30 => tool, 1 => value()], 4);
     prop_oneof![
         20 => list.prop_map(|tools| format!("{{\"tools\":{tools}}}")),
