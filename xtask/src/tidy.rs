@@ -41,7 +41,7 @@ const PURE_MODULES: &[&str] = &[
 /// Where no method, protocol or limit is named; contracts excepted.
 const NAMELESS: &[&str] = &["harness/proto/src/", "harness/runner/src/"];
 /// Where the contracts are that say what those names are.
-const CONTRACTS: &str = "harness/proto/src/reasonix/contract/";
+const CONTRACTS: &[&str] = &["harness/proto/src/reasonix/contract/", "harness/proto/src/webcodex/contract/"];
 /// What would change how numbers are read, or the order of members.
 const FORBIDDEN_FEATURES: &[&str] = &["arbitrary_precision", "preserve_order"];
 /// The most lines of a source file.
@@ -267,7 +267,8 @@ impl Names {
 
 fn contract_names(repository: &Repository, files: &[String]) -> Result<Names, String> {
     let mut names = Names { texts: BTreeSet::new(), limits: BTreeSet::new() };
-    for file in files.iter().filter(|file| file.starts_with(CONTRACTS)) {
+    let is_contract = |file: &&String| CONTRACTS.iter().any(|folder| file.starts_with(folder));
+    for file in files.iter().filter(is_contract) {
         let text = repository.text(file).ok_or_else(|| format!("{file} is no text"))?;
         let contract: Value = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
         let members = |name: &str| contract[name].as_object().into_iter().flatten();
@@ -277,7 +278,7 @@ fn contract_names(repository: &Repository, files: &[String]) -> Result<Names, St
             names.texts.extend(contract[name].as_str().map(str::to_owned));
         }
     }
-    if names.texts.is_empty() { Err(format!("no contract in {CONTRACTS}")) } else { Ok(names) }
+    if names.texts.is_empty() { Err(format!("no contract in {}", CONTRACTS.join(" or "))) } else { Ok(names) }
 }
 
 // ---- packages and tables ----

@@ -12,6 +12,7 @@ use sidecert_cases::SUITES;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::verdict::Profile;
 
+use crate::commands::document::DocumentArgs;
 use crate::contract::Source;
 use crate::exit;
 use crate::select::did_you_mean;
@@ -89,6 +90,9 @@ pub(crate) enum CheckTarget {
     /// Check a host, which a driver makes act and which launches guests of ours.
     #[command(after_help = exit::TABLE)]
     Host(Box<CheckArgs>),
+    /// Check a document on its own: a schema of a tool, or the tools that a plugin lists. Nothing is started.
+    #[command(after_help = exit::DOCUMENT_TABLE)]
+    Document(DocumentArgs),
 }
 
 #[derive(Debug, Subcommand)]

@@ -41,6 +41,15 @@ Exit codes:
     5  standard output could not be written
    70  a fault of sidecert itself";
 
+/// The exit codes of `check document`.
+pub(crate) const DOCUMENT_TABLE: &str = "\
+Exit codes:
+    0  every document is admitted
+    1  one is refused
+    2  the command line is wrong, or a file that it names cannot be read
+    5  a report could not be written
+   70  a fault of sidecert itself";
+
 /// What stopped a command.
 #[derive(Debug)]
 pub(crate) struct Fault {

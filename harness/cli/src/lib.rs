@@ -75,11 +75,12 @@ fn run(listening: Option<Listening>) -> Result<u8, Fault> {
     };
     match cli.command {
         Command::Check { target } => {
-            let listening = heard(listening.unwrap_or_else(stop::listen))?;
             let (side, args) = match target {
                 CheckTarget::Guest(args) => (Side::Guest, args),
                 CheckTarget::Host(args) => (Side::Host, args),
+                CheckTarget::Document(args) => return commands::document::run(&args),
             };
+            let listening = heard(listening.unwrap_or_else(stop::listen))?;
             let settled = settled(args, &words, &matches)?;
             commands::check::run(&settled.args, side, &listening).map_err(|fault| settled.attribute(fault))
         }

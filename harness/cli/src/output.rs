@@ -61,6 +61,16 @@ pub(crate) fn read_stdin() -> io::Result<Vec<u8>> {
     read(io::stdin().lock())
 }
 
+/// Reads the beginning of a file that the user names, or of standard input where none is: at most so many bytes.
+pub(crate) fn read_beginning(path: Option<&Path>, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match path {
+        Some(path) => fs::File::open(path)?.take(bytes_max as u64).read_to_end(&mut bytes)?,
+        None => io::stdin().lock().take(bytes_max as u64).read_to_end(&mut bytes)?,
+    };
+    Ok(bytes)
+}
+
 fn read(from: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;

@@ -34,4 +34,5 @@ pub mod sim;
 pub mod suite;
 pub mod transcript;
 pub mod verdict;
+pub mod webcodex;
 pub mod wire;

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod contract;
+pub(crate) mod document;
 pub(crate) mod explain;
 pub(crate) mod findings;
 pub(crate) mod init;

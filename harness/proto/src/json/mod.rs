@@ -6,6 +6,7 @@
 
 mod canonical;
 mod fault;
+mod measure;
 mod node;
 mod number;
 mod scan;
@@ -15,6 +16,7 @@ mod validate;
 
 pub use canonical::{Ambiguity, AmbiguityKind};
 pub use fault::{Fault, FaultKind};
+pub use measure::Weight;
 pub use node::{EffectiveMembers, Elements, Kind, Members, Node, Walk};
 pub use slot::Slots;
 pub(crate) use strings::origins;

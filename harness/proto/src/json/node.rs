@@ -276,7 +276,7 @@ impl<'a> Node<'a> {
     }
 
     /// The members of this object that count: of duplicates only the last.
-    pub(super) fn effective_members(self) -> EffectiveMembers<'a> {
+    pub fn effective_members(self) -> EffectiveMembers<'a> {
         EffectiveMembers { names: self.names() }
     }
 
