@@ -225,38 +225,44 @@ fn the_released_cli_keeps_what_is_specified_of_frames() {
     }
 }
 
-/// What is late in a transcript of an ask, its outcome, a fence, and a request of the host's behind that.
-fn late(fence_first: bool, between: &str) -> usize {
-    let outcome = r#"{"t":30,"as":"turn","outcome":{"outcome":1,"done":true}}"#;
-    let fence = concat!(
-        r#"{"t":30,"l":1,"from":"guest","as":"fence","json":{"jsonrpc":"2.0","id":7,"method":"host/content/read","#,
-        r#""params":{"contentRef":"sidecert-fence","offset":0}}}"#
-    );
-    let (first, second) = if fence_first { (fence, outcome) } else { (outcome, fence) };
-    let lines = [
+/// A fence of a guest, the answer to it, and what follows.
+const FENCE: &str = concat!(
+    r#"{"t":30,"l":1,"from":"guest","as":"fence","json":{"jsonrpc":"2.0","id":7,"method":"host/content/read","#,
+    r#""params":{"contentRef":"sidecert-fence","offset":0}}}"#
+);
+const ANSWERED: &str = r#"{"t":40,"l":1,"from":"host","json":{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"none"}}}"#;
+const SETTLED: &str = r#"{"t":40,"settled":true}"#;
+
+/// What is said of a host that was recorded so with one guest.
+fn judged(events: &[&str]) -> serde_json::Value {
+    let begin = [
         r#"{"transcript":1,"process":"001-turn"}"#,
         r#"{"t":0,"shim":{"shim":1,"name":"a host"}}"#,
         r#"{"t":0,"script":{"name":"turn","phase":"begin"}}"#,
         r#"{"t":10,"l":1,"launched":{"as":"one","spawned":true,"pid":4711,"parent":4710,"session":4710}}"#,
-        r#"{"t":20,"as":"turn","ask":{"ask":1,"do":"turn","text":"x"}}"#,
-        first,
-        second,
-        r#"{"t":40,"l":1,"from":"host","json":{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"none"}}}"#,
-        r#"{"t":40,"settled":true}"#,
-        between,
-        r#"{"t":50,"l":1,"from":"host","json":{"jsonrpc":"2.0","id":9,"method":"extension/provider/stream/cancel"}}"#,
-        r#"{"t":60,"script":{"name":"turn","phase":"end"}}"#,
     ];
+    let end = r#"{"t":60,"script":{"name":"turn","phase":"end"}}"#;
+    let lines = begin.iter().chain(events).chain([&end]).copied();
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let end = format!("{{\"end\":\"done\",\"events\":{}}}", lines.len() - 1);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("turn.ndjson");
-    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
-    let end = format!("{{\"end\":\"done\",\"events\":{}}}", lines.len() - 1);
     std::fs::write(&path, lines.join("\n") + "\n" + &end + "\n").unwrap();
     let path = path.display().to_string();
     let output = sidecert(["judge", "--suite", "reasonix-v2", "--report", "json=-", &path]);
     let report: serde_json::Value =
         serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
     assert_eq!(report["role"], "host");
+    report
+}
+
+/// How much is late where a turn is over, a fence stands behind that or before it, and the host asks something more.
+fn late(fence_first: bool, between: &str) -> usize {
+    let ask = r#"{"t":20,"as":"turn","ask":{"ask":1,"do":"turn","text":"x"}}"#;
+    let outcome = r#"{"t":30,"as":"turn","outcome":{"outcome":1,"done":true}}"#;
+    let more = r#"{"t":50,"l":1,"from":"host","json":{"jsonrpc":"2.0","id":9,"method":"extension/provider/stream/cancel"}}"#;
+    let (first, second) = if fence_first { (FENCE, outcome) } else { (outcome, FENCE) };
+    let report = judged(&[ask, first, second, ANSWERED, SETTLED, between, more]);
     report["late"].as_array().map_or(0, Vec::len)
 }
 
@@ -272,4 +278,29 @@ fn what_comes_behind_a_fence_behind_all_outcomes_is_late() {
     ] {
         assert_eq!(late(false, of_ours), 0, "{of_ours}");
     }
+}
+
+#[test]
+fn a_line_that_is_no_json_may_be_answered_behind_a_later_request() {
+    let text = support::workspace().join("golden/recordings/reference-host-v2/001-plain-turn.ndjson");
+    let text = std::fs::read_to_string(text).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    // Its string has bytes that are no UTF-8; a host that reads on all the same finds this id.
+    let is_answer = |line: &&str| line.contains(r#""from":"host""#) && line.contains(r#""id":700005,"#);
+    let at = lines.iter().position(is_answer).unwrap();
+    let answer = lines.remove(at);
+    let settled = at + lines[at..].iter().position(|line| line.contains(r#""settled":true"#)).unwrap();
+    let time = lines[settled].split_once(',').unwrap().0;
+    let answer = format!("{time},{}", answer.split_once(',').unwrap().1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("late.ndjson").display().to_string();
+    let fails = |lines: &[&str]| {
+        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+        let only = "reasonix/host-envelope/answers-what-was-asked";
+        failed(&sidecert(["judge", "--suite", "reasonix-v2", "--only", only, &path])).len()
+    };
+    lines.insert(settled + 1, &answer);
+    assert_eq!(fails(&lines), 0);
+    lines.insert(settled + 1, &answer);
+    assert_eq!(fails(&lines), 1, "one line has one answer");
 }

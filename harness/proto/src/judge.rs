@@ -16,7 +16,7 @@ use crate::json::{self, Node, Slots, Tape};
 use crate::machine::{LinkId, Micros};
 use crate::play::FENCE;
 use crate::requirement::{Basis, Check, Level, Requirement, Rule};
-use crate::rpc::{self, Envelope, Malformed};
+use crate::rpc::{self, Envelope, Id, Malformed};
 use crate::script::Setting;
 use crate::suite::Suite;
 use crate::transcript::{self, End, Event, Kind, LINE_BYTES_MAX, Record, Told};
@@ -65,6 +65,8 @@ pub enum Happened<'a, 'c> {
         from: Side,
         /// Why it is no JSON; `None` if only white space is too much.
         fault: Option<json::Fault>,
+        /// The id that a lenient reader finds in it, where it is wrong on purpose.
+        id: Option<i64>,
     },
     /// Anything else.
     Event(&'a Kind<'a>),
@@ -436,7 +438,7 @@ impl<'c> Judge<'c> {
                             self.observe(
                                 process,
                                 (event.link, event.t),
-                                Happened::Line { from: frame.from, fault: None },
+                                Happened::Line { from: frame.from, fault: None, id: None },
                                 departs,
                             );
                         }
@@ -444,14 +446,11 @@ impl<'c> Judge<'c> {
                     }
                     Err((fault, spare)) => {
                         process.spare = spare;
-                        let departs = frame.departs.is_some();
+                        let (from, departs) = (frame.from, frame.departs.is_some());
+                        let id = departs.then(|| id_within(&bytes)).flatten();
                         self.depart(process, event.link, departs);
-                        self.observe(
-                            process,
-                            (event.link, event.t),
-                            Happened::Line { from: frame.from, fault: Some(fault) },
-                            departs,
-                        );
+                        let line = Happened::Line { from, fault: Some(fault), id };
+                        self.observe(process, (event.link, event.t), line, departs);
                     }
                 }
             }
@@ -746,5 +745,15 @@ impl Judged {
             (0, cut) => Outcome::CutShort(cut),
             (failed, _) => Outcome::Failed(failed),
         }
+    }
+}
+
+/// The id that a reader finds in what is no JSON, if it replaces bytes that are no UTF-8, and passes over a byte order
+/// mark and control characters.
+fn id_within(bytes: &[u8]) -> Option<i64> {
+    let text = String::from_utf8_lossy(bytes).replace(|c: char| c.is_control() || c == '\u{feff}', " ");
+    match rpc::id_of(Tape::scan(text.as_bytes()).ok()?.root())? {
+        Id::Integer(id) => Some(id),
+        _ => None,
     }
 }

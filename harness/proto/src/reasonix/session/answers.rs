@@ -70,15 +70,19 @@ impl Answers {
         }
     }
 
-    /// The other side wrote what is no JSON, on who knows how many lines: until the next silence it may be refused.
-    pub(super) fn other_line(&mut self) {
+    /// The other side wrote what is no JSON, on who knows how many lines: until the next silence it may be refused. Who
+    /// reads it all the same may serve it under the id that stands in it, also behind the answers to later requests.
+    pub(super) fn other_line(&mut self, id: Option<i64>) {
         self.refusable = u64::MAX / 2;
+        if let Some(id) = id {
+            self.asks(id, true);
+        }
     }
 
     pub(super) fn other_frame(&mut self, frame: &Framed<'_, '_>, odd: bool) {
         if frame.root.raw().contains('\n') {
             // Read line by line it is no JSON.
-            return self.other_line();
+            return self.other_line(None);
         }
         self.refusable = self.refusable.saturating_add(u64::from(odd));
         match &frame.envelope {

@@ -318,10 +318,10 @@ impl<'c> Session<'c> {
                 self.watched_frame(moment.at, frame, notes);
                 self.hosting.host_frame(frame, notes);
             }
-            Happened::Line { from: Side::Host, fault: Some(fault) } => {
+            Happened::Line { from: Side::Host, fault: Some(fault), .. } => {
                 answers::no_frame(Side::Host, *fault, notes);
             }
-            Happened::Line { from: Side::Guest, fault: Some(_) } => self.answers.other_line(),
+            Happened::Line { from: Side::Guest, fault: Some(_), id } => self.answers.other_line(*id),
             Happened::Event(Kind::Begin { .. } | Kind::Told { what: Told::Settled, .. }) => {
                 self.answers.settled(notes);
             }
@@ -368,7 +368,7 @@ impl<'c> Observer<'c> for Session<'c> {
                 Side::Host => self.host_frame(frame, notes),
                 Side::Guest => self.guest_frame(moment.at, frame, notes),
             },
-            Happened::Line { from: Side::Guest, fault: Some(fault) } => {
+            Happened::Line { from: Side::Guest, fault: Some(fault), .. } => {
                 answers::no_frame(Side::Guest, *fault, notes);
                 // White space around a frame, the CR before the LF above all, makes it no other frame.
                 if self.phase != Phase::Open {
@@ -377,7 +377,7 @@ impl<'c> Observer<'c> for Session<'c> {
                     });
                 }
             }
-            Happened::Line { from: Side::Host, fault: Some(_) } => self.answers.other_line(),
+            Happened::Line { from: Side::Host, fault: Some(_), id } => self.answers.other_line(*id),
             // After a silence nobody is still about to refuse what came before it, and a script ends only when that is so.
             Happened::Event(Kind::Begin { .. } | Kind::Waited { wait: Wait::Quiet, .. }) => {
                 self.answers.settled(notes);
