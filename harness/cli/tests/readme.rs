@@ -123,6 +123,7 @@ fn every_option_and_command_that_they_name_is_there() {
     for side in ["check", "mock"] {
         known += &out(&[side, "host", "--help"]);
     }
+    known += &out(&["check", "document", "--help"]);
     for what in ["show", "hash", "check", "diff"] {
         known += &out(&["contract", what, "--help"]);
     }
