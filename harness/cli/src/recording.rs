@@ -26,8 +26,8 @@ use crate::{contract, output};
 
 /// How much is read at once, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// How much of a file tells which form it has, in bytes; the shim of a host introduces itself in there.
-const HEAD_BYTES: u64 = 4 << 10;
+/// How much of a file tells which form it has, in bytes. A shim introduces itself in there, with all the tools of its host.
+const HEAD_BYTES: u64 = 64 << 10;
 
 /// The recordings of a run.
 #[derive(Clone, Debug)]

@@ -83,12 +83,8 @@ fn read(core: &Shared<'_>, link: LinkId, chunk: &[u8]) {
                     if named { Failure::of(reason::FRAME_TOO_LARGE, text) } else { Failure::new(text) };
                 if core.manners.frames.refuses_oversize {
                     let code = rpc::PARSE_ERROR;
-                    refuse(
-                        core,
-                        link,
-                        "null",
-                        &format!(r#"{{"code":{code},"message":"the line is too long"}}"#),
-                    );
+                    let error = format!(r#"{{"code":{code},"message":"the line is too long"}}"#);
+                    refuse(core, link, "null", &error);
                 }
                 give_up(core, link, &failure);
             }
