@@ -14,8 +14,8 @@ use sidecert_proto::transcript::{Kind, Told};
 use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::sights::{
-    BAD_PARAMS, BUSY, EXPIRED, IGNORED, INVALID, INVALID_BY_ID, NO_JSON, UNKNOWN, VIOLATION, all_became,
-    all_with_prefix, became, named, oddities, request,
+    BAD_PARAMS, BUSY, EXPIRED, IGNORED, INTERNAL, INVALID, INVALID_BY_ID, NO_JSON, UNKNOWN, VIOLATION,
+    all_became, all_with_prefix, became, named, oddities, request,
 };
 use super::super::{KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
 use super::transport::read_nothing;
@@ -31,6 +31,15 @@ const RESPONSE: Cite = Cite::JsonRpc("5 Response object");
 const ERROR: Cite = Cite::JsonRpc("5.1 Error object");
 const DIRECTION: Cite = Cite::Schema("/methods");
 
+/// Whatever a host says of contents that there are not, it has answered.
+const MANY_ANSWERED: &[Accepts] = &[
+    specified(EXPIRED),
+    specified(BUSY),
+    specified(UNKNOWN),
+    specified(BAD_PARAMS),
+    specified(VIOLATION),
+    specified(INTERNAL),
+];
 const SURPLUS: Seen =
     Seen("each of the surplus refused as one too many (-32099), without data, and the rest left open");
 const ECHOED: Seen = Seen("answered under the same id, as it was written");
@@ -104,7 +113,7 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("Members that JSON-RPC does not have are passed over, in every kind of frame.", &[TRANSPORT])
         .accepts(&[specified(DONE)])
         .checked(After(&EXTRA_MEMBERS, |x| match became(x, "extra") {
-            Sight::Saw(EXPIRED, _) => came_of(x, TURN),
+            Sight::Saw(EXPIRED | UNKNOWN, _) => came_of(x, TURN),
             other => other,
         })),
     must("reasonix/host-envelope/string-id-refused", Host)
@@ -189,8 +198,8 @@ pub(super) const ROWS: &[Requirement] = &[
         .checked(After(&ODD_FRAMES, |x| became(x, "chunk-as-request"))),
     must("reasonix/host-envelope/many-requests-answered", Host)
         .says("Of 64 requests at once each is answered.", &[TRANSPORT, RESPONSE])
-        .accepts(&[specified(EXPIRED), specified(BUSY)])
-        .checked(After(&MANY, |x| all_with_prefix(x, "at-once-", &[specified(EXPIRED), specified(BUSY)]))),
+        .accepts(MANY_ANSWERED)
+        .checked(After(&MANY, |x| all_with_prefix(x, "at-once-", MANY_ANSWERED))),
     must("reasonix/host-envelope/surplus-refused", Host)
         .says(
             "Of more than 64 requests that wait at once, those beyond are refused, and the rest wait on.",

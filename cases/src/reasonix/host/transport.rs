@@ -16,8 +16,8 @@ use sidecert_proto::transcript::{Kind, Payload, Told};
 use sidecert_proto::verdict::Sight;
 
 use super::super::sights::{
-    self, ENDED, EXPIRED, IGNORED, INVALID, NO_JSON, UNKNOWN, all_became, became, became_of_too_long, named,
-    oddities,
+    self, BAD_PARAMS, ENDED, EXPIRED, IGNORED, INTERNAL, INVALID, NO_JSON, UNKNOWN, VIOLATION, all_became,
+    became, became_of_too_long, named, oddities,
 };
 use super::super::{KEPT, KEPT_AS_SPECIFIED};
 use super::{
@@ -33,9 +33,17 @@ const SAID_NOTHING: Seen = Seen("nothing was said to it");
 const SAID_TOO_LARGE: Seen = Seen("an error frame_too_large before the end");
 const UNHEARD: Seen = Seen("nothing answered what stood on standard error");
 
-/// What was read was answered: what it asks for was never given out.
-const READ: &[Accepts] = &[specified(EXPIRED)];
-const READ_OBSERVED: &[Accepts] = &[observed(EXPIRED)];
+/// What was read was answered: what it asks for was never given out. A host that refuses it for another reason has read it,
+/// too.
+const READ: &[Accepts] = &[
+    specified(EXPIRED),
+    specified(UNKNOWN),
+    specified(BAD_PARAMS),
+    specified(VIOLATION),
+    specified(INTERNAL),
+];
+const READ_OBSERVED: &[Accepts] =
+    &[observed(EXPIRED), observed(UNKNOWN), observed(BAD_PARAMS), observed(VIOLATION), observed(INTERNAL)];
 const NO_JSON_HERE: &[Accepts] = &[specified(NO_JSON), specified(INVALID)];
 const NOT_EXECUTED: &[Accepts] = &[specified(NO_JSON), specified(INVALID), specified(IGNORED)];
 const LENIENT_TEXT: &[Accepts] = &[observed(EXPIRED), specified(NO_JSON), specified(INVALID)];
