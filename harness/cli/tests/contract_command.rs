@@ -4,9 +4,8 @@
 mod support;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use sidecert_proto::digest::sha256;
@@ -36,17 +35,7 @@ fn contract(words: &[&str]) -> Output {
 
 /// Runs `contract` with these words and this standard input.
 fn fed(words: &[&str], input: &str) -> Output {
-    let mut child = Command::new(program())
-        .arg("contract")
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It may end before it has read all.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
+    support::fed(&[&["contract"], words].concat(), input.as_bytes())
 }
 
 /// The contract of version 2, changed.

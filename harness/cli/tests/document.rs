@@ -4,8 +4,7 @@
 mod support;
 
 use std::fs;
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use support::{program, sidecert, stderr, stdout};
@@ -30,17 +29,7 @@ fn check(kind: &str, words: &[&str], texts: &[&[u8]]) -> (Output, Vec<String>) {
 }
 
 fn fed(words: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(program())
-        .args(["check", "document", "--suite", "webcodex-v1"])
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It may end before it has read all.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    child.wait_with_output().unwrap()
+    support::fed(&[&["check", "document", "--suite", "webcodex-v1"], words].concat(), input)
 }
 
 #[test]

@@ -157,6 +157,7 @@ fn what_is_stored_of_the_released_host_is_judged_without_a_fault_of_our_guest() 
         let file = workspace().join("golden/recordings").join(&path);
         let suite = entry["suite"].as_str().unwrap();
         let output = sidecert(["judge", "--suite", suite, "--report", "json=-", &file.display().to_string()]);
+        assert_eq!(stderr(&output).contains("this recording is redacted"), file.is_dir(), "{path}");
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         let failed = report["requirements"].as_array().unwrap().iter().filter(|row| row["verdict"] == "fail");
         let failed: Vec<&str> = failed.map(|row| row["id"].as_str().unwrap()).collect();

@@ -38,6 +38,9 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<u8, Fault> {
     if selected.is_empty() {
         return Err(Fault::usage("--only names nothing that was selected when this run was recorded"));
     }
+    if run.redacted {
+        output::complain("this recording is redacted: a verdict may rest on a text that was replaced");
+    }
     let report = report(&source, &run, suite, &args.judging, &selected, None, &[])?;
     write(&report, &args.judging)?;
     Ok(report.outcome.exit_code)

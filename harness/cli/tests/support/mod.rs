@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -107,6 +108,20 @@ pub(crate) fn sidecert<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> O
     // A run that fails keeps its recording: here it goes with the folder.
     let scratch = tempfile::tempdir().unwrap();
     Command::new(program()).args(words).env("TMPDIR", scratch.path()).output().unwrap()
+}
+
+/// Runs with these words and this standard input.
+pub(crate) fn fed(words: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(program())
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may end before it has read all.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
 }
 
 /// What a run wrote to its standard output.

@@ -120,7 +120,7 @@ fn read(document: &Value) -> Option<Contract> {
         && types.len() == Type::ALL.len()
         && types.iter().all(|name| name.as_str().and_then(Type::named).is_some())
         && rules.len() == Rule::ALL.len()
-        && Rule::ALL.iter().all(|rule| rules.contains_key(rule.name()));
+        && rules.keys().all(|name| Rule::named(name).is_some());
     complete.then_some(Contract {
         id: document["protocol"].as_str()?.to_owned(),
         rules,
@@ -197,6 +197,10 @@ macro_rules! names {
             pub(super) fn name(self) -> &'static str {
                 match self { $($of::$variant => $name,)* }
             }
+
+            pub(super) fn named(name: &str) -> Option<$of> {
+                $of::ALL.iter().copied().find(|known| known.name() == name)
+            }
         }
     };
 }
@@ -215,10 +219,6 @@ names! {
 }
 
 impl Type {
-    pub(super) fn named(name: &str) -> Option<Type> {
-        Type::ALL.iter().copied().find(|known| known.name() == name)
-    }
-
     /// What its values are in JSON.
     pub(super) fn kind(self) -> Kind {
         match self {
@@ -248,12 +248,6 @@ names! {
         MinItems = "minItems",
         MaxItems = "maxItems",
         Items = "items",
-    }
-}
-
-impl Keyword {
-    pub(super) fn named(name: &str) -> Option<Keyword> {
-        Keyword::ALL.iter().copied().find(|known| known.name() == name)
     }
 }
 
