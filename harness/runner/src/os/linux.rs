@@ -339,7 +339,8 @@ pub(crate) fn parent() -> i32 {
 
 /// The id of our session, 0 where its leader is out of sight.
 pub(crate) fn session() -> i32 {
-    rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get())
+    // Not `getsid`: the library takes the 0 that the kernel gives inside a container for a fault.
+    look(ourselves()).map_or(0, |seen| seen.session)
 }
 
 /// The descriptors that are open, ascending.
