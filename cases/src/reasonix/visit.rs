@@ -15,6 +15,6 @@ fn visit(setting: &Setting<'_>) -> Script {
     let plugins = [Plugin::new(setting, ONE).intercepts(&points), Plugin::new(setting, "two")];
     Script::new("visit")
         .step(plugin::start(setting, &plugins, ""))
-        .step(Step::Outcome { of: START.to_owned(), within: None })
+        .step(Step::Outcome { of: START.to_owned(), within: None, is: None })
         .step(Step::Guest { name: ONE.to_owned(), time: 1 })
 }

@@ -76,7 +76,8 @@ fn step(draw: &mut Draw<'_>, depth: usize) -> Step {
         15 => Step::Ask { label: draw.text(), what: Template::new(draw.json()) },
         16 => {
             let within = draw.flag().then(|| draw.number());
-            Step::Outcome { of: draw.text(), within }
+            let is = draw.flag().then(|| pattern(draw, 0));
+            Step::Outcome { of: draw.text(), within, is }
         }
         17 => Step::Guest { name: draw.text(), time: u32::try_from(draw.number()).unwrap_or(1) },
         18 => Step::Do(order(draw)),

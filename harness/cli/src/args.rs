@@ -164,10 +164,11 @@ pub(crate) struct CheckArgs {
     pub(crate) judging: Judging,
     #[command(flatten)]
     pub(crate) contract: ContractArg,
-    /// The guest's manifest: it is offered exactly what that declares. Without it, it is offered everything.
+    /// The manifest of the guest that is checked: it is offered exactly what that declares. Without it, it is offered
+    /// everything.
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
-    /// A TOML file whose `provoke` table says which frames make this guest do what no frame can order.
+    /// A TOML file whose `provoke` table says which frames make the guest that is checked do what no frame can order.
     #[arg(long, value_name = "FILE")]
     pub(crate) provoke: Option<PathBuf>,
     #[arg(long, value_name = "GROUP", value_delimiter = ',', help = exercises())]
@@ -176,7 +177,7 @@ pub(crate) struct CheckArgs {
     /// several times, several.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Vec<PathBuf>,
-    /// Start the guest anew for every script. By default those that leave a connection whole share a process, and are
+    /// Start the target anew for every script. By default those that leave a connection whole share a process, and are
     /// played again alone where anything but green shows: so this changes no verdict, only how often it is started.
     #[arg(long)]
     pub(crate) isolate: bool,
@@ -276,28 +277,28 @@ pub(crate) struct TargetArgs {
     /// Pass no variable on, but those that --env names.
     #[arg(long)]
     pub(crate) env_clear: bool,
-    /// Where the guest runs.
+    /// Where the target runs.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// A command to put in front of the guest's, a sandbox for example.
+    /// A command to put in front of the target's, a sandbox for example.
     #[arg(long, value_name = "CMD")]
     pub(crate) wrap: Option<String>,
     /// How many processes run at once.
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// How long the guest may take for its first answer, 30s for example. By default 5 s without a single byte end it.
+    /// How long the target may take for its first answer, 30s for example. By default 5 s without a single byte end it.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) start_timeout: Option<Duration>,
     /// How long any other answer may take. By default 20 times what the first one took, at least 1 s, at most 5 s.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) answer_timeout: Option<Duration>,
-    /// Wait for answers as long as they take: for a guest in a debugger.
+    /// Wait for answers as long as they take: for a target in a debugger.
     #[arg(long)]
     pub(crate) no_deadline: bool,
     /// Keep the recording in this folder, which must be new or empty.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// The guest and its arguments, as they are: no shell reads them.
+    /// The target and its arguments, as they are: no shell reads them.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use sidecert_proto::contract::Side;
-use sidecert_proto::script::{ScriptDef, Setting, Step};
+use sidecert_proto::script::{ScriptDef, Setting, Step, WORDS};
 use sidecert_proto::suite::Suite;
 use sidecert_runner::Spawn;
 
 use crate::args::{CheckArgs, DRIVERS, Driver};
 use crate::exit::{self, Fault};
-use crate::shims::{manual, terminal};
+use crate::shims::terminal;
 
 /// The driver of a check.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Driving {
 
 /// How much there is to do for a person who plays all of `scripts`.
 pub(crate) fn asks(scripts: &[&'static ScriptDef], setting: &Setting<'_>) -> u64 {
-    let declared = manual::DOES.iter().map(|word| format!("does/{word}")).collect();
+    let declared = WORDS.iter().map(|word| format!("does/{word}")).collect();
     let setting = Setting { declared: &declared, ..*setting };
     let played = scripts.iter().filter(|script| setting.unmet(script).is_none());
     played.map(|script| asks_of(&script.script(&setting).steps)).sum()

@@ -26,7 +26,8 @@ Exit codes:
     1  something that the specification demands failed
     2  the command line is wrong, or a file that it names
     3  nothing failed, but something demanded could not be decided: the target never answered
-       the handshake or ended before it, a recording is cut off, or a --require is no pass
+       the handshake or ended before it, a recording is cut off, all is out of the driver's
+       reach, or a --require is no pass
     4  the target could not be started
     5  a report or a recording could not be written
    70  a fault of sidecert itself

@@ -12,7 +12,7 @@ use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::json::Tape;
 use sidecert_proto::log::{Guest, Log, LogFault, Merge};
 use sidecert_proto::reasonix;
-use sidecert_proto::run::{self, Run, Target};
+use sidecert_proto::run::{self, Recording, Run, Target};
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{self, Event, LINE_BYTES_MAX, Record};
 use sidecert_proto::wire::{Deframer, Line};
@@ -90,11 +90,7 @@ impl Source {
                 let says = "is a run; a run is judged for itself, without others";
                 return Err(Fault::usage(format!("{}: {says}", path.display())));
             }
-            let entries = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-            let entries = entries.map_err(|error| fault(&error))?;
-            let lines = |path: &PathBuf| path.extension().is_some_and(|it| it == "ndjson" || it == "jsonl");
-            let files: BTreeSet<PathBuf> =
-                entries.into_iter().map(|entry| entry.path()).filter(lines).collect();
+            let files = transcripts(path).map_err(|error| fault(&error))?;
             if files.is_empty() {
                 let says = format!(
                     "{}: no recorded run and no *.ndjson or *.jsonl in it; `check … --record DIR` makes a run",
@@ -128,6 +124,18 @@ impl Source {
         matches!(self, Self::Foreign(all) if all.iter().any(|one| matches!(one.form, Form::Two(..))))
     }
 
+    /// The suite of the run in whose folder all of them lie.
+    fn suite_beside(&self) -> Option<&'static Suite> {
+        let Self::Foreign(all) = self else { return None };
+        let mut folders: BTreeSet<&Path> = BTreeSet::new();
+        for one in all {
+            let (Form::Transcript(path, _) | Form::Log(path) | Form::Two(_, path)) = &one.form;
+            folders.insert(path.parent()?);
+        }
+        let [folder] = *folders.into_iter().collect::<Vec<_>>() else { return None };
+        sidecert_cases::suite(&run(folder).ok()?.suite)
+    }
+
     /// Which end is to be judged, where no run says it.
     fn target(&self) -> Result<Side, Fault> {
         let Self::Foreign(all) = self else { return Ok(Side::Guest) };
@@ -149,7 +157,7 @@ impl Source {
                     .map(|recording| Recorded {
                         name: &recording.name,
                         path: folder.join(recording.file()),
-                        sha256: Some(&recording.sha256),
+                        sha256: Some(recording.sha256.as_str()).filter(|sha256| !sha256.is_empty()),
                         form: None,
                     })
                     .collect()
@@ -416,7 +424,7 @@ pub(crate) fn read(
     contract: Option<&Path>,
 ) -> Result<(Run, &'static Suite), Fault> {
     let Source::Run(folder) = source else {
-        let suite = asked.ok_or_else(|| {
+        let suite = asked.or_else(|| source.suite_beside()).ok_or_else(|| {
             let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
             Fault::usage(format!(
                 "no run says what this is a recording of: --suite is {}",
@@ -477,11 +485,33 @@ fn foreign_run(suite: &Suite, contract: &Contract, recorded: Option<String>) -> 
     }
 }
 
-/// Reads `run.json` of the run in a folder.
+/// Reads `run.json` of the run in a folder. Where a check was killed, that counts no process yet; then all that lie
+/// beside it do, without a hash that they must have.
 fn run(folder: &Path) -> Result<Run, Fault> {
     let path = folder.join(run::FILE);
     let fault = |says: String| Fault::usage(format!("{}: {says}", path.display()));
     let text =
         regular(&path).and_then(|_| output::read_file(&path)).map_err(|error| fault(error.to_string()))?;
-    Run::read(&text).map_err(|error| fault(error.to_string()))
+    let mut run = Run::read(&text).map_err(|error| fault(error.to_string()))?;
+    if run.processes.is_empty() {
+        let names = transcripts(folder).map_err(|error| fault(error.to_string()))?;
+        let left = |path: &PathBuf| {
+            let name = path.file_name()?.to_string_lossy().strip_suffix(".ndjson")?.to_owned();
+            Some(Recording { name, ..Recording::default() })
+        };
+        run.processes = names.iter().filter_map(left).collect();
+    }
+    Ok(run)
+}
+
+/// Whether a check was killed before it could say what it had recorded.
+pub(crate) fn is_unended(run: &Run) -> bool {
+    run.processes.iter().any(|recording| recording.sha256.is_empty())
+}
+
+/// The files in a folder that may be recordings, in the order of their names.
+fn transcripts(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    let lines = |path: &PathBuf| path.extension().is_some_and(|it| it == "ndjson" || it == "jsonl");
+    Ok(entries.into_iter().map(|entry| entry.path()).filter(lines).collect())
 }

@@ -268,7 +268,11 @@ fn cause(facts: &Facts<'_>, cause: &str, rows: &[&'static Requirement]) -> repor
     told.actual.clone_from(&cut.actual);
     told.at = Some(reports::Location { process: name(facts.judged, cut.at.process), event: cut.at.event });
     told.frames.clone_from(&cut.frames);
-    told.hint = hint(cut).map(str::to_owned);
+    told.hint = match facts.run.target.0 {
+        Side::Guest => hint(cut),
+        Side::Host => host_hint(cut),
+    }
+    .map(str::to_owned);
     // How long a target may take is mostly for us to say, so a slow one is at fault nowhere.
     told.fault = matches!(cut.how, How::Ended | How::Said).then_some(reports::Fault::Target);
     if let Some(awaited) = &cut.awaited {
@@ -309,7 +313,30 @@ fn answer_cites(facts: &Facts<'_>, method: &str) -> Vec<reports::Cite> {
     section.map(cite).into_iter().chain(result).collect()
 }
 
-/// What to look at first.
+/// What to look at first in a host and its driver.
+fn host_hint(cut: &Cut) -> Option<&'static str> {
+    match (cut.how, cut.heard) {
+        (How::TimedOut | How::Ended | How::Said, Heard::Echo | Heard::Noise) => Some(
+            "what the host writes to the standard input of its guests: frames of its own only, one a line; logs and \
+             banners belong elsewhere",
+        ),
+        (How::TimedOut, Heard::Nothing) => Some(
+            "whether the command is the driver's, reads standard input, flushes its output after every line, and \
+             makes the host start its plugins: nothing was written to a guest",
+        ),
+        (How::TimedOut, Heard::Frames) => Some(
+            "what the host does with what it was asked for: it wrote to its guests, but this did not come",
+        ),
+        (How::Ended, Heard::Nothing) => Some(
+            "its standard error, and whether the command is right: it ended before anything was written to a guest",
+        ),
+        (How::Ended, Heard::Frames) => Some("its standard error: it ended while something was awaited"),
+        (How::Said, Heard::Frames) => Some("the message of that error: the host says why it cannot go on"),
+        (How::Said, Heard::Nothing) | (How::Other, _) => None,
+    }
+}
+
+/// What to look at first in a guest.
 fn hint(cut: &Cut) -> Option<&'static str> {
     match (cut.how, cut.heard) {
         (_, Heard::Echo) => Some("the command: it repeats what it reads, so it may not be the guest itself"),

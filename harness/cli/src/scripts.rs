@@ -26,6 +26,9 @@ pub(crate) fn read(paths: &[PathBuf], suite: &Suite, target: Side) -> Result<Vec
                 "the frame {label:?} has a $capture that no await and no reaction keeps, so it is never sent"
             )));
         }
+        if let Some(says) = script.unaskable() {
+            return Err(fault(says));
+        }
         if scripts.iter().any(|other| other.name == script.name) {
             return Err(fault(format!("two scripts are called {:?}", script.name)));
         }

@@ -102,9 +102,10 @@ fn waits(step: &Step, labels: &[&str]) -> String {
         Step::Exit => "we wait for the end of the process".to_owned(),
         Step::Kill => "we kill the process".to_owned(),
         Step::Greet => "we greet the driver and wait until it says what it does".to_owned(),
-        Step::Outcome { of, .. } => {
+        Step::Outcome { of, is, .. } => {
+            let is = is.as_ref().map(|_| ", which is to be what the script says").unwrap_or_default();
             format!(
-                "we wait for what comes of {of:?}, and then for an answer to something harmless on every link"
+                "we wait for what comes of {of:?}{is}, and then for an answer to something harmless on every link"
             )
         }
         Step::Guest { name, time: 1 } => {

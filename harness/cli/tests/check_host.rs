@@ -145,6 +145,20 @@ fn a_script_of_ones_own_is_played_to_its_end() {
     let output = play(&asks.replace("[\"input.receive\"]", "[]"));
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     assert!(stdout(&output).contains("the script blocks-the-user was not played to its end"), "{output:?}");
+    // It is blocked, and not done.
+    let output = play(&asks.replace("\"is\":{\"blocked\":{\"$type\":\"string\"}}", "\"is\":{\"done\":true}"));
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let says = "root cause │ what came of \"turn\" is not what the script says, but {\"blocked\":";
+    assert!(stdout(&output).contains(says), "{}", stdout(&output));
+    // What can never come is seen before anything is played.
+    for (from, to, says) in [
+        ("{\"outcome\":\"turn\"", "{\"outcome\":\"trun\"", "no ask before it is called so"),
+        ("\"do\":\"turn\"", "\"do\":\"trun\"", "the ask \"turn\" is for \"trun\", and there are start, stop"),
+    ] {
+        let output = play(&asks.replace(from, to));
+        assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
     // What nothing of a host's script captures.
     let output = play(&asks.replace("{\"$capture\":\"command\"}", "{\"$capture\":\"nope\"}"));
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
@@ -177,17 +191,37 @@ fn what_is_no_host_is_told_apart_in_one_line() {
     let hello = r#"{"shim":1,"name":"x","version":"1","does":["start","stop","turn"]}"#;
     let nothing =
         format!("echo '{hello}'; read a; read b; echo '{{\"outcome\":1,\"done\":true}}'; cat >/dev/null");
+    let told = |lines: &str| format!("echo '{hello}'; read a; read b; printf '{lines}'; cat >/dev/null");
+    let (twice, unclear) = (told(r#"{"outcome":7,"done":true}\n"#), told(r#"{"outcome":1,"doen":true}\n"#));
     let cases = [
         ("exit 0", "the host exited with code 0 before it had greeted"),
         ("echo the reason >&2; exit 3", "the host exited with code 3 before it had greeted"),
         ("cat >/dev/null", "the shim did not greet in 1 s"),
         ("echo '{\"shim\":7}'; cat >/dev/null", "the shim speaks version 7 of its protocol, and not 1"),
+        (
+            "echo '{\"shim\":1,\"name\":\"x\",\"version\":\"1\"}'; cat >/dev/null",
+            "the first line of the shim has no list of words \"does\"",
+        ),
+        (
+            "echo '{\"shim\":1,\"name\":\"x\",\"does\":[\"start\"]}'; cat >/dev/null",
+            "the first line of the shim has no text \"version\"",
+        ),
+        (
+            "echo '{\"shim\":1,\"name\":\"x\",\"version\":\"1\",\"does\":[\"Start\"]}'; cat >/dev/null",
+            "nothing was decided: all of it is out of reach",
+        ),
         ("echo hello; exit 0", "the host exited with code 0 before it had greeted"),
+        (&twice, "the shim told what came of ask 7, and none such is open"),
+        (&unclear, "what the shim told of \"start\" is no outcome: {\"outcome\":1,\"doen\":true}"),
         (&nothing, "what was asked is over, and guest \"one\" was not launched"),
     ];
     for (script, cause) in cases {
         let command = ["sh", "-c", script].map(str::to_owned);
-        let output = shim("reasonix-v2", &["--start-timeout", "1s"], &command);
+        let output = shim(
+            "reasonix-v2",
+            &["--start-timeout", "1s", "--only", "reasonix/host-envelope/answered-once"],
+            &command,
+        );
         let text = stdout(&output);
         assert_eq!(output.status.code(), Some(3), "{script}: {text}");
         assert!(text.contains(cause), "{script}: {text}");

@@ -353,8 +353,8 @@ fn what_a_host_cannot_be_made_to_do_is_out_of_reach() {
     person.sees("Stop your host in order, and wait until it is gone.\n2> ");
     person.types("");
     let (code, report) = person.leaves();
-    assert_eq!(code, Some(0), "{report}");
-    assert!(report.contains("out of reach") && report.contains("it has no plugins"), "{report}");
+    assert_eq!(code, Some(3), "{report}");
+    assert!(report.contains("all of it is out of reach") && report.contains("it has no plugins"), "{report}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn asks(setting: &Setting<'_>, times: u32) -> Script {
         guest: None,
     });
     let ask = |label: &str, what: &str| Step::Ask { label: label.to_owned(), what: Template::new(what) };
-    let outcome = |of: &str| Step::Outcome { of: of.to_owned(), within: None };
+    let outcome = |of: &str| Step::Outcome { of: of.to_owned(), within: None, is: None };
     let turn = vec![ask(TURN, r#"{"do":"turn","text":"x"}"#), outcome(TURN)];
     script
         .step(outcome(START))

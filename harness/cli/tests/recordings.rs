@@ -307,3 +307,24 @@ fn a_script_of_a_recording_plays_beside_the_suite() {
         assert_eq!(output.status.code(), Some(2));
     }
 }
+
+#[test]
+fn what_a_killed_check_had_recorded_is_judged_and_a_transcript_finds_its_suite() {
+    let folder = TempDir::new().unwrap();
+    let run = record(folder.path(), None, &["reasonix/lifecycle/shutdown-answered-in-time"]);
+    let json = Path::new(&run).join("run.json");
+    let whole: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let one = transcript(&run).display().to_string();
+    let output = sidecert(["judge", "--report", "json=-", &one]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["suite"], output.status.code()), (&whole["suite"], Some(0)), "{}", stderr(&output));
+    // A check writes this first, and says at its end which processes there were.
+    let text = fs::read_to_string(&json).unwrap();
+    let begun = format!("{}\"processes\": []\n}}\n", text.split_once("\"processes\"").unwrap().0);
+    fs::write(&json, begun).unwrap();
+    let output = sidecert(["judge", "--report", "json=-", &run]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!(verdict(&report, "reasonix/lifecycle/shutdown-answered-in-time"), "pass");
+    assert!(stderr(&output).contains("the check that recorded it was killed"), "{}", stderr(&output));
+}

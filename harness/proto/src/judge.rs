@@ -654,7 +654,8 @@ impl<'c> Judge<'c> {
         self.cut.insert(slice.name, cut);
         let Some(lines) = slice.lines else {
             for (row, _) in rows {
-                let why = Why::NotMeasured("the recording of its script is too long");
+                let why =
+                    Why::CutShort("what was recorded of its script is too long to be judged".to_owned());
                 self.decide(row, Sight::Undecided(why));
             }
             return;
@@ -727,6 +728,8 @@ pub enum Outcome {
     CutShort(usize),
     /// Nothing failed as far as the recording goes.
     Incomplete,
+    /// Nothing was decided at all: the driver reaches none of it.
+    OutOfReach,
 }
 
 impl Judged {
@@ -740,11 +743,22 @@ impl Judged {
             .filter(|(_, verdict)| matches!(verdict, Verdict::Undecided(Why::CutShort(_))))
             .count();
         match (failed, cut) {
+            (0, 0) if self.reaches_nothing() => Outcome::OutOfReach,
             (0, 0) if self.faults.is_empty() => Outcome::Conforms,
             (0, 0) => Outcome::Incomplete,
             (0, cut) => Outcome::CutShort(cut),
             (failed, _) => Outcome::Failed(failed),
         }
+    }
+
+    /// Whether nothing was decided, and the driver is why.
+    fn reaches_nothing(&self) -> bool {
+        let of_driver =
+            |(_, verdict): &(_, Verdict)| matches!(verdict, Verdict::Undecided(Why::OutOfReach(_)));
+        let is_decided = |(_, verdict): &(_, Verdict)| {
+            matches!(verdict, Verdict::Pass { .. } | Verdict::Fail(_) | Verdict::Warn(_))
+        };
+        !self.verdicts.iter().any(is_decided) && self.verdicts.iter().any(of_driver)
     }
 }
 

@@ -68,6 +68,9 @@ impl fmt::Debug for Probe {
     }
 }
 
+/// What lists of processes call a probe, and what it started in its own name.
+const NAME: &str = "sidecert-probe";
+
 /// How a probe is told to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -109,6 +112,7 @@ pub enum ProbeFault {
 
 /// Is a probe until it is told to end or cannot go on. Call it once, and end at once: its threads end with the process.
 pub fn probe(probe: &Probe) -> Result<Ended, ProbeFault> {
+    os::call_process(NAME);
     let spawned = env::var(SPAWNED).ok();
     if spawned.as_deref() == Some("session") {
         os::lead_session().map_err(|error| ProbeFault::Ours { error })?;

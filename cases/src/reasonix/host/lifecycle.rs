@@ -520,7 +520,11 @@ static SILENT_GUESTS: ScriptDef = ScriptDef {
         let script =
             SILENT.iter().fold(Script::new("silent-guests"), |script, name| leaves_initialize(script, name));
         let start = start_as(setting, START, &plugins);
-        stop(script.step(start).step(Step::Outcome { of: START.to_owned(), within: Some(SILENT_MILLIS) }))
+        stop(script.step(start).step(Step::Outcome {
+            of: START.to_owned(),
+            within: Some(SILENT_MILLIS),
+            is: None,
+        }))
     },
 };
 

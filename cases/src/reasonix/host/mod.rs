@@ -125,7 +125,7 @@ fn guest(name: &str) -> Step {
 }
 
 fn outcome(of: &str) -> Step {
-    Step::Outcome { of: of.to_owned(), within: None }
+    Step::Outcome { of: of.to_owned(), within: None, is: None }
 }
 
 /// Asks the driver for something; `what` is one JSON object.

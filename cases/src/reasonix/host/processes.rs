@@ -191,7 +191,7 @@ const fn slow(name: &'static str, build: fn(&Setting<'_>) -> Script) -> ScriptDe
 }
 
 pub(super) fn within(label: &str, millis: u64) -> Step {
-    Step::Outcome { of: label.to_owned(), within: Some(millis) }
+    Step::Outcome { of: label.to_owned(), within: Some(millis), is: None }
 }
 
 fn spawned(name: &str) -> Step {

@@ -284,7 +284,7 @@ pub(super) fn asked(script: Script, model: &str) -> Script {
 }
 
 pub(super) fn patient(of: &str, millis: u64) -> Step {
-    Step::Outcome { of: of.to_owned(), within: Some(millis) }
+    Step::Outcome { of: of.to_owned(), within: Some(millis), is: None }
 }
 
 pub(super) fn conforming(frame: &str) -> Step {

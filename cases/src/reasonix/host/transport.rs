@@ -461,7 +461,7 @@ static HUGE_TURN: ScriptDef = ScriptDef {
         let text = "x".repeat(limit + limit / 8);
         let script = one("huge-turn", setting);
         let said = script.step(super::ask(TURN, &format!(r#"{{"do":"turn","text":{}}}"#, quoted(&text))));
-        stop(said.step(Step::Outcome { of: TURN.to_owned(), within: Some(HUGE_MILLIS) }))
+        stop(said.step(Step::Outcome { of: TURN.to_owned(), within: Some(HUGE_MILLIS), is: None }))
     },
 };
 

@@ -141,6 +141,10 @@ impl Reading<'_> {
             };
             judged.faults.push(RecordingFault { process, line: 0, says: says.to_owned() });
         }
+        if recording::is_unended(self.run) {
+            let says = "the check that recorded it was killed: others may be missing".to_owned();
+            judged.faults.push(RecordingFault { process: 0, line: 0, says });
+        }
         Ok(judged)
     }
 
@@ -280,6 +284,9 @@ fn conclude(facts: &Facts<'_>, judging: &Judging, forced: Option<Fault>) -> (u8,
         Outcome::Failed(1) => (exit::FAILED, "one demanded requirement failed".to_owned()),
         Outcome::Failed(count) => (exit::FAILED, format!("{count} demanded requirements failed")),
         Outcome::CutShort(demanded) => (exit::UNDECIDED, undecided(judged, demanded)),
+        Outcome::OutOfReach => {
+            (exit::UNDECIDED, "nothing failed, and nothing was decided: all of it is out of reach".to_owned())
+        }
         Outcome::Incomplete => {
             (exit::UNDECIDED, "nothing failed, but the recording is incomplete".to_owned())
         }

@@ -17,7 +17,7 @@ pub use text::ScriptFault;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::{Contract, Side};
-use crate::json::quoted;
+use crate::json::{Kind, Tape, quoted};
 use crate::machine::{Launch, Order};
 use crate::transcript::Payload;
 
@@ -233,6 +233,8 @@ pub enum Step {
         of: String,
         /// How long at most, in milliseconds, where the ask takes longer than others.
         within: Option<u64>,
+        /// What it must be; anything else ends the script.
+        is: Option<Pattern>,
     },
     /// What follows is about this guest of ours; waits until the host has launched it.
     Guest {
@@ -339,6 +341,33 @@ impl Script {
         captured(&self.steps, &mut captures);
         unsendable(&self.steps, &captures)
     }
+
+    /// What is wrong with the first ask, or the first outcome, that can never come.
+    pub fn unaskable(&self) -> Option<String> {
+        unaskable(&self.steps, &mut BTreeSet::new())
+    }
+}
+
+fn unaskable<'s>(steps: &'s [Step], asked: &mut BTreeSet<&'s str>) -> Option<String> {
+    steps.iter().find_map(|step| match step {
+        Step::Ask { label, what } => {
+            asked.insert(label);
+            // With a hole in it, this says what it is only when it is asked.
+            let tape = Tape::scan(what.text().as_bytes()).ok()?;
+            match tape.root().get("do").map(|word| (word.kind(), word.as_str())) {
+                None => Some(format!("the ask {label:?} has no \"do\"")),
+                Some((Kind::String, Some(word))) if !WORDS.contains(&&*word) => {
+                    Some(format!("the ask {label:?} is for {word:?}, and there are {}", WORDS.join(", ")))
+                }
+                Some(_) => None,
+            }
+        }
+        Step::Outcome { of, .. } if !asked.contains(of.as_str()) => {
+            Some(format!("there is an outcome {of:?}, and no ask before it is called so"))
+        }
+        Step::Repeat { steps, .. } | Step::Each { steps, .. } => unaskable(steps, asked),
+        _ => None,
+    })
 }
 
 fn captured(steps: &[Step], captures: &mut Captures) {
@@ -367,6 +396,24 @@ fn unsendable<'s>(steps: &'s [Step], captures: &Captures) -> Option<&'s str> {
         _ => None,
     })
 }
+
+/// What a shim can be asked for, as `docs/host-shim.md` has it.
+pub const WORDS: [&str; 14] = [
+    "start",
+    "stop",
+    "turn",
+    "cancel",
+    "reload",
+    "action",
+    "submit",
+    "answer",
+    "compact",
+    "new-session",
+    "models",
+    "admit",
+    "describe",
+    "signal",
+];
 
 /// What a script of a host has captured when it begins: the workspace, and the command and the environment of a plugin
 /// that is a guest of ours.

@@ -6,7 +6,7 @@
 //! {"raw":{"json":{…}},"departs":"a string id","as":"odd"}      {"tail":…} is raw without a line feed      {"cut":[1,17]}
 //! {"await":{…},"within":"answer"}   {"fence":{}}   {"fence":{"or":"end"}}   {"quiet":{}}   {"settle":{}}
 //! {"hold":{}} {"release":{}} {"close":{}} {"exit":{}} {"kill":{}}
-//! {"greet":{}}  {"ask":{"do":"turn",…},"as":"turn"}  {"outcome":"turn","within":20000}  {"guest":"one","time":2}
+//! {"greet":{}}  {"ask":{"do":"turn",…},"as":"turn"}  {"outcome":"turn","within":20000,"is":{…}}  {"guest":"one","time":2}
 //! {"linger":{}} {"gone":{}} {"alive":{}}  {"do":"exit","code":3}  {"do":"stderr","text":"…"}  {"do":"spawn","session":true}
 //! {"repeat":3,"steps":[…]}          {"each":"list","as":"element","steps":[…]}
 //! {"when":{…},"answer":{…},"twice":true,"after":2,"times":1}   {"when":{…},"never":true}
@@ -124,9 +124,13 @@ fn write_step(out: &mut Vec<u8>, step: &Step) {
             out.extend_from_slice(what.text().as_bytes());
             write_label(out, Some(label));
         }
-        Step::Outcome { of, within } => {
+        Step::Outcome { of, within, is } => {
             out.extend_from_slice(b"{\"outcome\":");
             json::write_str(out, of);
+            if let Some(is) = is {
+                out.extend_from_slice(b",\"is\":");
+                is.write(out);
+            }
             if let Some(within) = within {
                 out.extend_from_slice(format!(",\"within\":{within}").as_bytes());
             }
@@ -319,6 +323,7 @@ fn read_step(node: Node<'_>, depth: usize) -> Result<Step, String> {
         "outcome" => Step::Outcome {
             of: value.as_str().ok_or("outcome names an ask")?.into_owned(),
             within: node.get("within").map(number).transpose()?,
+            is: node.get("is").map(Pattern::read).transpose()?,
         },
         "guest" => {
             let time = node.get("time").map_or(Ok(1), number)?;
@@ -349,7 +354,7 @@ const MEMBERS: [(&str, &[&str]); 11] = [
     ("cut", &[]),
     ("await", &["within"]),
     ("ask", &["as"]),
-    ("outcome", &["within"]),
+    ("outcome", &["within", "is"]),
     ("guest", &["time"]),
     ("do", &["text", "code", "session"]),
     ("repeat", &["steps"]),
@@ -480,8 +485,12 @@ mod tests {
                 label: "turn".into(),
                 what: Template::new(r#"{"do":"turn","text":{"$capture":"c"}}"#),
             },
-            Step::Outcome { of: "turn".into(), within: None },
-            Step::Outcome { of: "turn".into(), within: Some(20_000) },
+            Step::Outcome { of: "turn".into(), within: None, is: None },
+            Step::Outcome {
+                of: "turn".into(),
+                within: Some(20_000),
+                is: Some(Pattern::of(r#"{"blocked":{"$type":"string"}}"#).unwrap()),
+            },
             Step::Guest { name: "one".into(), time: 1 },
             Step::Guest { name: "one".into(), time: 2 },
             Step::Linger,

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 use sidecert_proto::machine::Action;
 use sidecert_proto::reasonix::contract::point;
+use sidecert_proto::script::WORDS;
 
 use super::core::{Core, Failure, Shared, text};
 use super::hooks::Stop;
@@ -15,23 +16,6 @@ use super::{providers, start, turn, ui};
 
 /// The version of what is spoken here.
 const SHIM: u64 = 1;
-/// Everything that can be asked of a host.
-const DOES: [&str; 14] = [
-    "start",
-    "stop",
-    "turn",
-    "cancel",
-    "reload",
-    "action",
-    "submit",
-    "answer",
-    "compact",
-    "new-session",
-    "models",
-    "admit",
-    "describe",
-    "signal",
-];
 /// What is said of a plugin whose code runs.
 const FULL_TRUST: &str =
     "FULL TRUST: this plugin runs code of its own outside of the sandbox, with your environment.";
@@ -75,7 +59,7 @@ pub(super) fn heard(core: &Shared<'_>, line: &[u8]) {
         let name = "sidecert-reference-host";
         let version = env!("CARGO_PKG_VERSION");
         return core.say(
-            &json!({"shim": SHIM, "name": name, "version": version, "does": DOES, "tools": turn::tools()}),
+            &json!({"shim": SHIM, "name": name, "version": version, "does": WORDS, "tools": turn::tools()}),
         );
     }
     let (Some(number), true) = (said["ask"].as_u64(), core.with(|state| state.greeted)) else { return };

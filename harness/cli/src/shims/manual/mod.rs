@@ -13,6 +13,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
+use sidecert_proto::script::WORDS;
 use sidecert_runner::Stop;
 use tokio::sync::watch;
 
@@ -25,23 +26,6 @@ use super::terminal::Terminal;
 use super::{Ask, Desk, VERSION, spoken_to};
 use crate::exit;
 
-/// What a person can be asked for.
-pub(crate) const DOES: &[&str] = &[
-    "start",
-    "stop",
-    "turn",
-    "cancel",
-    "reload",
-    "action",
-    "submit",
-    "answer",
-    "compact",
-    "new-session",
-    "models",
-    "admit",
-    "describe",
-    "signal",
-];
 /// The file that counts what was asked, from process to process of a run.
 const ASKED: &str = "asked";
 
@@ -82,7 +66,7 @@ pub(crate) fn shim(manual: Manual, stop: watch::Receiver<Stop>) -> io::Result<u8
     terminal.listen(move |line| to.send(Event::Typed(line)).is_ok())?;
     let mut desk = Desk::open();
     desk.say(&json!({
-        "shim": VERSION, "name": "manual", "version": env!("CARGO_PKG_VERSION"), "does": DOES, "unhurried": true,
+        "shim": VERSION, "name": "manual", "version": env!("CARGO_PKG_VERSION"), "does": WORDS, "unhurried": true,
     }));
     let asked = fs::read_to_string(folder.file(ASKED)).ok().and_then(|text| text.parse().ok());
     let mut shim = Shim {

@@ -184,6 +184,8 @@ impl Home {
 /// The CLI with this as its home, and nothing else of its own.
 pub(crate) fn bare(program: &Path, home: &Path) -> Command {
     let mut command = Command::new(program);
+    // Not in the folder of the user: a CLI reads a configuration where it stands.
+    command.current_dir(home);
     command.env_clear().envs(inherited()).env("HOME", home).env("TMPDIR", home);
     command.env("DO_NOT_TRACK", "1").env("REASONIX_TELEMETRY", "off");
     command.env("LANG", "C.UTF-8").env("REASONIX_LANG", "en").env("SIDECERT_NO_KEY", "none");

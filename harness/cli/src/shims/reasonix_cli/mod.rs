@@ -17,7 +17,7 @@ use std::fs;
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{self, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
@@ -142,14 +142,17 @@ pub(crate) fn shim(mode: Mode, program: &Path, stop: watch::Receiver<Stop>) -> i
     listen(&tell, stop)?;
     let mut desk = Desk::open();
     let Some((suite, folder)) = first_line(&heard) else { return Ok(exit::OK) };
-    let version = version(program, &folder)?;
+    // The CLI runs elsewhere than we do. What has no slash in it is looked for on PATH.
+    let program =
+        if program.components().count() > 1 { path::absolute(program)? } else { program.to_owned() };
+    let version = version(&program, &folder)?;
     desk.say(&json!({
         "shim": VERSION, "name": "reasonix-cli", "version": version, "does": mode.does(), "tools": tools(),
         "perTurn": mode.is_per_turn(), "mode": format!("{mode:?}").to_lowercase(), "suite": suite,
     }));
     let mut shim = Shim {
         mode,
-        program: program.to_owned(),
+        program,
         folder,
         tell,
         number: 0,

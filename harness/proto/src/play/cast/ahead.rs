@@ -78,7 +78,7 @@ impl Cast<'_> {
         let label = label.clone();
         self.shim.turn = Turn::Reached { label: label.clone() };
         self.let_on(now);
-        Some(Step::Outcome { of: label, within: None })
+        Some(Step::Outcome { of: label, within: None, is: None })
     }
 
     /// The host asks for something, because of the turn perhaps that the script has not come to; gives whether that is

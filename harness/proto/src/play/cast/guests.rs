@@ -431,7 +431,7 @@ impl<'a> Cast<'a> {
         self.fencing = None;
         match self.waiting.as_ref().map(|waiting| &waiting.what) {
             // These fences stood behind something else: those behind the outcome come when it does.
-            Some(What::Outcome(of)) if !self.shim.over_with.contains(of) => {}
+            Some(What::Outcome(of)) if !self.shim.is_over_with(of) => {}
             Some(What::Outcome(_) | What::Fences) => {
                 self.told(0, Told::Settled, "true", now);
                 self.came(now);

@@ -209,7 +209,7 @@ impl<'a> Cast<'a> {
         match &steps[place] {
             Step::Greet => self.greet(now),
             Step::Ask { label, what } => self.ask(label, what, now),
-            Step::Outcome { of, within } => self.await_outcome(of, *within, now),
+            Step::Outcome { of, within, is } => self.await_outcome(of, *within, is.as_ref(), now),
             Step::Guest { name, time } => self.await_launch(name, *time, now),
             Step::Send { label, frame } => self.send(label.as_deref(), None, false, frame, now),
             Step::Raw { label, departs, frame } => {

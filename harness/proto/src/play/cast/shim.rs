@@ -7,7 +7,7 @@ use super::ahead::Turn;
 use super::{Cast, What};
 use crate::json::{Kind as JsonKind, Node, Tape, quoted};
 use crate::machine::{Action, Exited, Input, Micros};
-use crate::script::{PROMPT, Step, Template};
+use crate::script::{PROMPT, Pattern, Step, Template};
 use crate::transcript::{Kind, Told, Wait};
 use crate::wire::{Deframer, Line};
 
@@ -15,6 +15,10 @@ use crate::wire::{Deframer, Line};
 pub(super) const VERSION: u64 = 1;
 /// The longest line of a shim that is read, in bytes.
 const LINE_BYTES_MAX: usize = 16 << 20;
+/// What an outcome is but done, each with a text for the user.
+const TEXTS: [&str; 4] = ["blocked", "failed", "refused", "cannot"];
+/// How much of an outcome is told that is not the one of the script, in bytes.
+const TOLD_BYTES_MAX: usize = 300;
 /// How much standard error is recorded, in bytes.
 const STDERR_BYTES_MOST: usize = 64 << 10;
 
@@ -48,8 +52,10 @@ pub(super) struct Shim {
     next_ask: u64,
     /// The asks without an outcome, and what they are called.
     open: BTreeMap<u64, String>,
-    /// The labels of the asks of this script that have one.
-    pub(super) over_with: BTreeSet<String>,
+    /// What came of the asks of this script that have an outcome, by their labels.
+    pub(super) over_with: BTreeMap<String, String>,
+    /// What the outcome must be that is waited for.
+    expected: Option<Pattern>,
     stderr_kept: usize,
 }
 
@@ -72,7 +78,8 @@ impl Default for Shim {
             is_stirred: false,
             next_ask: 1,
             open: BTreeMap::new(),
-            over_with: BTreeSet::new(),
+            over_with: BTreeMap::new(),
+            expected: None,
             stderr_kept: 0,
         }
     }
@@ -109,7 +116,7 @@ impl Shim {
 
     /// Whether the ask of this label has its outcome.
     pub(super) fn is_over_with(&self, label: &str) -> bool {
-        self.over_with.contains(label)
+        self.over_with.contains_key(label)
     }
 }
 
@@ -177,16 +184,18 @@ impl Cast<'_> {
         let Some(script) = &mut self.script else { return };
         let label = "stop".to_owned();
         let what = Template::new(r#"{"do":"stop"}"#);
-        let steps = [Step::Ask { label: label.clone(), what }, Step::Outcome { of: label, within: None }];
+        let steps =
+            [Step::Ask { label: label.clone(), what }, Step::Outcome { of: label, within: None, is: None }];
         script.enter(steps.into(), 1, None);
     }
 
-    pub(super) fn await_outcome(&mut self, of: &str, within: Option<u64>, now: Micros) {
+    pub(super) fn await_outcome(&mut self, of: &str, within: Option<u64>, is: Option<&Pattern>, now: Micros) {
         let within = within.map_or(self.budget.outcome, |millis| millis.saturating_mul(1_000));
         let known = self.shim.is_over_with(of);
+        self.shim.expected = is.cloned();
         self.wait(Wait::Outcome, Some(of.to_owned()), within, What::Outcome(of.to_owned()), now);
         if known {
-            self.fence(now);
+            self.take_outcome(of, now);
         } else if self.shim.over {
             self.cut_when_gone(format!("before it told what came of {of:?}"), now);
         }
@@ -267,10 +276,7 @@ impl Cast<'_> {
 
     fn greeted(&mut self, root: Node<'_>, now: Micros) {
         self.told(0, Told::Shim, root.raw(), now);
-        let version = root.get("shim").and_then(|version| version.as_u64());
-        if version != Some(VERSION) {
-            let raw = root.get("shim").map_or("none", |version| version.raw());
-            let says = format!("the shim speaks version {raw} of its protocol, and not {VERSION}");
+        if let Some(says) = unfit(root) {
             return self.cut(says, now);
         }
         let says = |name: &str| root.get(name).and_then(|it| it.as_bool()).unwrap_or_default();
@@ -294,12 +300,20 @@ impl Cast<'_> {
     fn outcome(&mut self, root: Node<'_>, now: Micros) {
         let number = root.get("outcome").and_then(|number| number.as_u64());
         let Some(label) = number.and_then(|number| self.shim.open.remove(&number)) else {
-            return self.told(0, Told::Other, root.raw(), now);
+            self.told(0, Told::Other, root.raw(), now);
+            let number = root.get("outcome").map_or("none", Node::raw);
+            return self.cut(format!("the shim told what came of ask {number}, and none such is open"), now);
         };
+        let is_done = root.get("done").is_some_and(|done| done.as_bool() == Some(true));
+        if !is_done && !TEXTS.iter().any(|name| is_text(root, name)) {
+            self.told(0, Told::Other, root.raw(), now);
+            let says = format!("what the shim told of {label:?} is no outcome: {}", beginning(root.raw()));
+            return self.cut(says, now);
+        }
         let (as_label, json) = (Some(Cow::Borrowed(label.as_str())), Cow::Borrowed(root.raw()));
         self.note(0, now, Kind::Told { what: Told::Outcome, label: as_label, json });
         let cannot = root.get("cannot").and_then(|why| why.as_str());
-        self.shim.over_with.insert(label.clone());
+        self.shim.over_with.insert(label.clone(), root.raw().to_owned());
         if self.shim.signalled.take_if(|it| *it == label).is_some() && root.get("done").is_some() {
             self.shim.in_session = false;
         }
@@ -314,10 +328,24 @@ impl Cast<'_> {
             return self.beyond(&why, now);
         }
         match self.waiting.as_ref().map(|waiting| &waiting.what) {
-            Some(What::Outcome(of)) if *of == label => self.fence(now),
+            Some(What::Outcome(of)) if *of == label => self.take_outcome(&label, now),
             Some(What::Frame { .. } | What::Launch(..)) => self.give_up_waiting(now),
             _ => {}
         }
+    }
+
+    /// What was asked for is over: goes on if that came of it which the script says.
+    fn take_outcome(&mut self, of: &str, now: Micros) {
+        let (Some(expected), Some(script)) = (self.shim.expected.take(), &mut self.script) else {
+            return self.fence(now);
+        };
+        let raw = self.shim.over_with.get(of).map(String::as_str).unwrap_or_default();
+        let is_it = |tape: Tape<'_>| expected.matches(tape.root(), &script.ids, &mut script.captures);
+        if Tape::scan(raw.as_bytes()).is_ok_and(is_it) {
+            return self.fence(now);
+        }
+        let says = format!("what came of {of:?} is not what the script says, but {}", beginning(raw));
+        self.cut(says, now);
     }
 
     /// When nothing that was asked is going on any more, what is awaited of it will not come: see whether it has.
@@ -351,6 +379,33 @@ impl Cast<'_> {
         self.note(0, now, Kind::Closed { from: crate::contract::Side::Host });
         self.over(now);
     }
+}
+
+/// Why the first line of a shim is none that this can go on with. What it does is never guessed: with nothing to ask
+/// for, everything would be out of reach, and no fault of a host be found.
+fn unfit(root: Node<'_>) -> Option<String> {
+    let version = root.get("shim");
+    if version.and_then(|version| version.as_u64()) != Some(VERSION) {
+        let raw = version.map_or("none", |version| version.raw());
+        return Some(format!("the shim speaks version {raw} of its protocol, and not {VERSION}"));
+    }
+    if let Some(name) = ["name", "version"].into_iter().find(|name| !is_text(root, name)) {
+        return Some(format!("the first line of the shim has no text {name:?}"));
+    }
+    let does = root.get("does").filter(|does| does.kind() == JsonKind::Array);
+    if !does.is_some_and(|does| does.elements().all(|word| word.kind() == JsonKind::String)) {
+        return Some("the first line of the shim has no list of words \"does\"".to_owned());
+    }
+    None
+}
+
+fn is_text(root: Node<'_>, name: &str) -> bool {
+    root.get(name).is_some_and(|it| it.kind() == JsonKind::String)
+}
+
+/// As much of a line as is told.
+fn beginning(raw: &str) -> &str {
+    &raw[..raw.floor_char_boundary(TOLD_BYTES_MAX)]
 }
 
 /// What an ask asks for.
