@@ -376,7 +376,9 @@ fn again(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> String {
         words.extend(["--profile", "reference"]);
     }
     words.extend(run.options.iter().map(String::as_str));
-    let exercised = run.exercised.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+    // What is slow has an option of its own, which is among those of the run.
+    let groups = run.exercised.iter().map(String::as_str).filter(|group| *group != SLOW);
+    let exercised = groups.collect::<Vec<_>>().join(",");
     if !exercised.is_empty() {
         words.extend(["--exercise", &exercised]);
     }

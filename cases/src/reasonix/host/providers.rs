@@ -245,10 +245,16 @@ fn catalog_asked_again(x: &Exchange<'_>) -> Sight {
 }
 
 fn catalog_time_kept(x: &Exchange<'_>) -> Sight {
-    match (x.timed_out(Wait::Outcome, Some("silent")), came(x, "silent")) {
-        (Some((at, _)), _) => Sight::SawOther { at, actual: "it was still waited for".to_owned() },
-        (None, Sight::Saw(FAILED | REFUSED, at)) => Sight::Saw(NOT_OPENED, at),
-        (None, other) => other,
+    let waited = [START, "silent"].into_iter().find_map(|label| x.timed_out(Wait::Outcome, Some(label)));
+    if let Some((at, _)) = waited {
+        return Sight::SawOther { at, actual: "it was still waited for".to_owned() };
+    }
+    // A host that has no other model may not begin without it.
+    let asked = x.asked(contract::PROVIDER_CATALOG).next().is_some();
+    match (came_of(x, START), came(x, "silent")) {
+        (Sight::Saw(FAILED | REFUSED, at), _) if asked => Sight::Saw(NOT_OPENED, at),
+        (_, Sight::Saw(FAILED | REFUSED, at)) => Sight::Saw(NOT_OPENED, at),
+        (_, other) => other,
     }
 }
 
