@@ -70,6 +70,8 @@ pub struct Frames {
     pub lenient_envelopes: bool,
     /// An answer under the id as a string counts. Conforms: no.
     pub text_ids_match: bool,
+    /// An error under the id null ends a connection. Conforms: no.
+    pub null_errors_end: bool,
     /// Blank texts, fractions that are integers and the like are refused. Conforms: yes.
     pub beyond_schema: bool,
     /// The reason of an error counts only where it is as retryable as it says. Conforms: yes.
@@ -110,6 +112,7 @@ impl Default for Frames {
             drains_stderr: true,
             lenient_envelopes: false,
             text_ids_match: false,
+            null_errors_end: false,
             beyond_schema: true,
             checks_retryable: true,
         }
