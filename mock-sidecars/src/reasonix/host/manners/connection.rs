@@ -227,6 +227,8 @@ pub struct Plugins {
     pub default_priority: i64,
     /// A plugin without a runtime is started like the first that has one. Conforms: no.
     pub starts_bare: bool,
+    /// A plugin whose manifest names no version has the runtime that stands there. Conforms: no, it has none.
+    pub starts_unversioned: bool,
     /// The user is asked before what is installed starts. Conforms: no.
     pub asks_again: bool,
     /// Only what is enabled starts. Conforms: yes.
@@ -261,6 +263,7 @@ impl Default for Plugins {
             takes_minors: true,
             default_priority: 0,
             starts_bare: false,
+            starts_unversioned: false,
             asks_again: false,
             enabled_only: true,
             installed_only: true,
