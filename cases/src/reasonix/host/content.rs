@@ -14,12 +14,14 @@ use sidecert_proto::reasonix::session;
 use sidecert_proto::requirement::Check::{After, Always};
 use sidecert_proto::requirement::{Accepts, Cite, Requirement, Seen, must};
 use sidecert_proto::rpc::Outcome;
-use sidecert_proto::script::{Outgoing, Process, Reply, Script, ScriptDef, Setting, Step, Template};
+use sidecert_proto::script::{
+    Outgoing, Pattern, Process, Reply, Script, ScriptDef, Setting, Step, Template, Within,
+};
 use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::KEPT_AS_SPECIFIED;
 use super::super::sights::{self, BAD_PARAMS, EXPIRED, SERVED, became, result_of};
-use super::rulings::{BLOCK, rules_on};
+use super::rulings::{BLOCK, CONTINUE, rules_on};
 use super::streams::came;
 use super::{
     DONE, FAILED, ONE, REFUSED, awaits, guest, intercept, never_came, observed, outcome, reacts, say,
@@ -106,6 +108,10 @@ pub(super) const ROWS: &[Requirement] = &[
         )
         .accepts(&[specified(READABLE)])
         .checked(After(&SIZES, messages_whole)),
+    must("reasonix/host-content/read-while-asked", Host)
+        .says("A guest can read the payload of an intercept before it rules.", &[CONTENT])
+        .accepts(&[specified(SERVED)])
+        .checked(After(&BEFORE_RULING, read_while_asked)),
     must("reasonix/host-content/too-large-not-sent", Host)
         .says(
             "A payload that is longer than a content may be is never sent: what it is of fails.",
@@ -227,6 +233,26 @@ static PAGES: ScriptDef = ScriptDef {
             r#"{"id":{"$id":"first"},"method":{"$absent":true},"result":{"nextOffset":{"$capture":"next"}}}"#;
         let it = it.request("first", contract::CONTENT_READ, first).step(awaits(page));
         stop(read(it, "second", "reference", r#"{"$capture":"next"}"#))
+    },
+};
+
+/// Where the content of an intercept is read that has no ruling yet: an offset that nothing else reads from.
+const EARLY_OFFSET: u64 = 7;
+
+static BEFORE_RULING: ScriptDef = ScriptDef {
+    name: "content-before-its-ruling",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let one = intercepting(setting, ONE, &[point::INPUT_RECEIVE]);
+        let it = begin("content-before-its-ruling", setting, &[one]);
+        let it = reacts(it, &moved("reference"), Reply::Never);
+        let it =
+            say(it, "asked", &long(setting.contract, "sidecert-asked-")).step(awaits(&moved("reference")));
+        let params = format!(r#"{{"contentRef":{{"$capture":"reference"}},"offset":{EARLY_OFFSET}}}"#);
+        let answered = Step::Await { frame: Pattern::answer_to("early"), within: Within::Silence };
+        let it = it.request("early", contract::CONTENT_READ, &params).step(answered);
+        stop(it.step(super::rulings::answer("asked-ruling", CONTINUE)).step(outcome("asked")))
     },
 };
 
@@ -375,6 +401,17 @@ fn digests_exact(x: &Exchange<'_>) -> Sight {
         Sight::Saw(..) => Sight::Undecided(Why::NotProvoked(
             "the host has the payload in another form than we think".into(),
         )),
+        other => other,
+    }
+}
+
+fn read_while_asked(x: &Exchange<'_>) -> Sight {
+    let Some(ruled) = x.sent("asked-ruling").map(|entry| entry.at) else {
+        return x.nothing_came("asked-ruling", "");
+    };
+    match became(x, "early") {
+        Sight::Saw(seen, at) if at < ruled => Sight::Saw(seen, at),
+        Sight::Saw(_, at) => Sight::SawOther { at, actual: "nothing came before the ruling".to_owned() },
         other => other,
     }
 }

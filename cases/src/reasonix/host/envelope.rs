@@ -3,7 +3,7 @@
 use sidecert_proto::contract::Side::Host;
 use sidecert_proto::exchange::Exchange;
 use sidecert_proto::reasonix::contract::{self, point};
-use sidecert_proto::reasonix::plugin::Plugin;
+use sidecert_proto::reasonix::plugin::{Plugin, START};
 use sidecert_proto::reasonix::sidecar;
 use sidecert_proto::reasonix::{sample, session};
 use sidecert_proto::requirement::Check::{After, Always};
@@ -20,8 +20,8 @@ use super::super::sights::{
 use super::super::{KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
 use super::transport::read_nothing;
 use super::{
-    DONE, ONE, PLAIN_TURN, TURN, came_of, intercept, observed, reacts, session as begin, specified, stop,
-    turn, ui,
+    DONE, ONE, PLAIN_TURN, TURN, came_of, intercept, lifecycle, observed, reacts, responses,
+    session as begin, specified, stop, turn, ui,
 };
 
 const TRANSPORT: Cite = Cite::Seed("传输", "Transport");
@@ -112,10 +112,7 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-envelope/unknown-members-ignored", Host)
         .says("Members that JSON-RPC does not have are passed over, in every kind of frame.", &[TRANSPORT])
         .accepts(&[specified(DONE)])
-        .checked(After(&EXTRA_MEMBERS, |x| match became(x, "extra") {
-            Sight::Saw(EXPIRED | UNKNOWN, _) => came_of(x, TURN),
-            other => other,
-        })),
+        .checked(After(&EXTRA_MEMBERS, extra_members)),
     must("reasonix/host-envelope/string-id-refused", Host)
         .says("A request whose id is a string is an invalid frame.", &[TRANSPORT])
         .accepts(NO_INTEGER)
@@ -188,6 +185,31 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("Of two answers to one request the first counts.", &[])
         .accepts(&[observed(DONE)])
         .checked(After(&TWO_ANSWERS, |x| came_of(x, TURN))),
+    must("reasonix/host-envelope/late-answers-ignored", Host)
+        .says("An answer that comes when its time is over does not answer the next call.", &[])
+        .accepts(&[observed(DONE)])
+        .checked(After(&responses::LATE_ANSWER, responses::late_ignored)),
+    must("reasonix/host-envelope/one-outcome-answers", Host)
+        .says(
+            "A response with both a result and an error, or with neither, is not taken for an answer to a call.",
+            &[],
+        )
+        .accepts(responses::NO_ANSWER)
+        .checked(After(&responses::ODD_ANSWERS, |x| {
+            responses::no_answer(x, &["both-outcomes", "no-outcome"], responses::NO_ANSWER)
+        })),
+    must("reasonix/host-envelope/null-error-answers-nothing", Host)
+        .says("Nor is a response with a result and an error that is null.", &[])
+        .accepts(responses::NO_ANSWER)
+        .checked(After(&responses::ODD_ANSWERS, |x| {
+            responses::no_answer(x, &["null-error"], responses::NO_ANSWER)
+        })),
+    must("reasonix/host-envelope/text-id-answers-nothing", Host)
+        .says("Nor is a response under the id of a call as a string: it is another id.", &[])
+        .accepts(responses::NO_ANSWER)
+        .checked(After(&responses::ODD_ANSWERS, |x| {
+            responses::no_answer(x, &["text-id"], responses::NO_ANSWER)
+        })),
     must("reasonix/host-envelope/unknown-method-refused", Host)
         .says("A request for a method that there is not is refused as an unknown method.", &[ERROR])
         .accepts(&[specified(UNKNOWN)])
@@ -207,6 +229,17 @@ pub(super) const ROWS: &[Requirement] = &[
         )
         .accepts(&[observed(SURPLUS)])
         .checked(After(&SURPLUS_ASKED, surplus_refused)),
+    must("reasonix/host-envelope/waiting-blocks-nothing", Host)
+        .says("While a prompt waits for the user, other requests of its guest are answered.", &[])
+        .accepts(&[observed(responses::MEANWHILE)])
+        .checked(After(&responses::WAITING, responses::answered_meanwhile)),
+    must("reasonix/host-envelope/prompts-not-dropped", Host)
+        .says(
+            "A prompt is answered; one that nobody answered before the session ended was at least shown to the user.",
+            &[TRANSPORT, RESPONSE],
+        )
+        .accepts(&[specified(responses::PROMPT_ANSWERED), specified(responses::PROMPT_WAITED)])
+        .checked(After(&responses::LEFT_OPEN, responses::prompt_answered)),
     must("reasonix/host-envelope/other-direction-refused", Host)
         .says("A request for what is the host's to ask for is refused.", &[DIRECTION])
         .accepts(ANY_REFUSAL)
@@ -215,6 +248,12 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A notification that there is not is passed over.", &[NOTIFICATION])
         .accepts(IGNORED_BY_SPECIFICATION)
         .checked(After(&ODD_FRAMES, |x| became(x, "unknown-notification"))),
+    must("reasonix/host-envelope/bad-notifications-ignored", Host)
+        .says("A notification whose params are wrong is passed over: nothing answers it.", &[NOTIFICATION])
+        .accepts(IGNORED_BY_SPECIFICATION)
+        .checked(After(&ODD_FRAMES, |x| {
+            all_became(x, ["bad-chunk", "bad-end"], IGNORED_BY_SPECIFICATION)
+        })),
     must("reasonix/host-envelope/request-as-notification-ignored", Host)
         .says("A notification of what is a request is passed over.", &[NOTIFICATION])
         .accepts(IGNORED_BY_SPECIFICATION)
@@ -318,6 +357,8 @@ static ODD_FRAMES: ScriptDef = ScriptDef {
                     request("other-direction", contract::INTERCEPT, &surface),
                 ),
                 ("unknown-notification", "there is no such notification", tell("host/sidecert/none", "{}")),
+                ("bad-chunk", "its params are wrong", tell(contract::STREAM_CHUNK, r#"{"streamId":7}"#)),
+                ("bad-end", "its params are wrong", tell(contract::STREAM_END, r#"{"streamId":7}"#)),
                 ("read-as-notification", "it tells what is a request", tell(contract::CONTENT_READ, nothing)),
                 ("id-twice", "it has two ids", without("id-twice", r#""id""#, r#""id":700040,"id""#)),
                 ("method-twice", "it has two methods", without("method-twice", r#""method""#, method)),
@@ -342,8 +383,19 @@ fn null_id(exchange: &Exchange<'_>) -> Sight {
     }
 }
 
+fn extra_members(exchange: &Exchange<'_>) -> Sight {
+    match came_of(exchange, START) {
+        Sight::Saw(DONE, _) => match became(exchange, "extra") {
+            Sight::Saw(EXPIRED | UNKNOWN, _) => came_of(exchange, TURN),
+            other => other,
+        },
+        Sight::Saw(seen, at) => Sight::SawOther { at, actual: format!("the start: {}", seen.0) },
+        other => other,
+    }
+}
+
 fn harmless(exchange: &Exchange<'_>) -> Sight {
-    match all_became(exchange, ["no-id", "no-message", "fraction-code"], BAD_RESPONSE) {
+    match all_became(exchange, ["no-id", "no-message", "fraction-code", "error-under-null"], BAD_RESPONSE) {
         Sight::Saw(_, at) => Sight::Saw(HARMLESS, at),
         other => other,
     }
@@ -392,6 +444,11 @@ static BAD_RESPONSES: ScriptDef = ScriptDef {
                     "fraction-code",
                     "the code of its error is a fraction",
                     text(r#"{"jsonrpc":"2.0","id":700031,"error":{"code":1.5,"message":"x"}}"#),
+                ),
+                (
+                    "error-under-null",
+                    "it answers what nobody sent",
+                    text(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#),
                 ),
                 (
                     "stray-result",
@@ -459,7 +516,15 @@ static EXTRA_MEMBERS: ScriptDef = ScriptDef {
         let accepted = r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"accepted":true}}"#;
         let stream = sidecar::stream(r#"{"$capture":"stream"}"#, &[sidecar::text_chunk("Hello")]);
         let frames = std::iter::once(accepted.to_owned()).chain(stream).map(extra).collect();
-        let script = begin("extra-guest-members", setting, &[plugin]);
+        let mut script = begin("extra-guest-members", setting, &[plugin]);
+        let model = lifecycle::a_model(ONE);
+        let list = format!(r#"["{}"]"#, point::INPUT_RECEIVE);
+        let declared = lifecycle::declaration(setting, &[("subscriptions", &list), ("providers", &model)]);
+        let offered = format!(r#"{{"providers":{model}}}"#);
+        for (method, result) in [(contract::INITIALIZE, declared), (contract::PROVIDER_CATALOG, offered)] {
+            let frame = format!(r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"result":{result}}}"#);
+            script = reacts(script, &super::request(method), Reply::Once(extra(frame)));
+        }
         let script = reacts(script, &intercept(point::INPUT_RECEIVE), Reply::Once(extra(answer.to_owned())));
         let script = reacts(script, &super::stream_open(), Reply::Several(frames));
         let frame = extra(read_nothing("extra"));

@@ -87,6 +87,16 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A plugin without a runtime has no process.", &[SECURITY])
         .accepts(&[specified(NO_PROCESS)])
         .checked(After(&INACTIVE, |x| no_process(x, "bare"))),
+    must("reasonix/host-manifest/unversioned-not-started", Host)
+        .says("A plugin whose manifest names no version is of a kind that has no process.", &[])
+        .accepts(&[observed(NO_PROCESS)])
+        .checked(After(&UNVERSIONED, |x| {
+            match (came_of(x, "unversioned"), x.launches("unversioned").is_empty()) {
+                (Sight::Saw(_, at), true) => Sight::Saw(NO_PROCESS, at),
+                (Sight::Saw(_, at), false) => Sight::SawOther { at, actual: "it was started".to_owned() },
+                (other, _) => other,
+            }
+        })),
     must("reasonix/host-manifest/priority-zero-by-default", Host)
         .says("A plugin that says nothing of its priority has the priority 0.", &[INTERCEPTION])
         .accepts(&[specified(IN_ORDER)])
@@ -177,6 +187,18 @@ static INACTIVE: ScriptDef = ScriptDef {
             Plugin::new(setting, "bare").without_runtime(),
         ];
         stop(turn(begin("plugins-that-are-not-started", setting, &plugins), TURN, "Hello"))
+    },
+};
+
+static UNVERSIONED: ScriptDef = ScriptDef {
+    name: "manifest-without-a-version",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let plugin = Plugin::new(setting, "unversioned").manifest_without("apiVersion");
+        let start = start_as(setting, "unversioned", &[plugin]);
+        let script = Script::new("manifest-without-a-version").step(start);
+        stop_of(script.step(outcome("unversioned")), "unversioned")
     },
 };
 

@@ -12,6 +12,7 @@ mod manifest;
 mod members;
 mod processes;
 mod providers;
+mod responses;
 mod rulings;
 mod security;
 mod signals;

@@ -30,6 +30,8 @@ const SECURITY: Cite = Cite::Seed("安全模型", "Security model");
 const ASKED: Seen = Seen("a request to shut down, with a time, while its input was open");
 const CLOSED: Seen = Seen("the end of its input");
 const ENDED: Seen = Seen("its end, and that of what it had started");
+const WITHOUT_CHILD: Seen =
+    Seen("its end, while what it had started in a session of its own, and holds its pipes, went on");
 const LEFT_ALONE: Seen = Seen("that it was left to end by itself");
 const UNREPORTED: Seen = Seen("the end of the session at once, and no report of a crash");
 const AT_ONCE: Seen = Seen("it failed at once");
@@ -43,6 +45,7 @@ const NOT_LAUNCHED: Seen = Seen("no process, and the start failed or was refused
 const ITS_OWN: Seen = Seen("its own name and version, and a folder");
 const INHERITED: Seen = Seen("the environment of the host");
 const AGAIN: Seen = Seen("a new process that was initialized");
+const NEXT: Seen = Seen("the generation behind the one before");
 const AFTER_THE_TURN: Seen = Seen("no new process before the turn was over");
 
 pub(super) const ROWS: &[Requirement] = &[
@@ -62,6 +65,13 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A guest that does not end is killed, with the processes that it started.", &[LIFECYCLE])
         .accepts(&[specified(ENDED)])
         .checked(After(&LINGERS, |x| ended(x, STOP, &[(ONE, 1), (ONE, 2)], ENDED))),
+    must("reasonix/host-processes/escaped-child-holds-up-nothing", Host)
+        .says(
+            "A process in a session of its own that a guest started is ended with it, or at least holds up nothing.",
+            &[LIFECYCLE],
+        )
+        .accepts(&[specified(ENDED), observed(WITHOUT_CHILD)])
+        .checked(After(&ESCAPES, escaped)),
     must("reasonix/host-processes/leaving-not-killed", Host)
         .says("A guest that has answered is not killed as long as it may be ending by itself.", &[LIFECYCLE])
         .accepts(&[specified(LEFT_ALONE)])
@@ -120,9 +130,12 @@ pub(super) const ROWS: &[Requirement] = &[
         .accepts(&[specified(NOBODY_ELSE)])
         .checked(After(&MODEL_DIES, nobody_else)),
     must("reasonix/host-processes/deaf-guest-cut-off", Host)
-        .says("A guest that takes no more bytes is cut off, and what waits for it fails.", &[])
+        .says("A guest that takes no more bytes is cut off: what waits for it fails, and it is ended.", &[])
         .accepts(&[observed(FAILED)])
-        .checked(After(&DEAF, |x| timely(x, TURN))),
+        .checked(After(&DEAF, |x| match timely(x, TURN) {
+            Sight::Saw(FAILED, _) => renamed(gone(x, &[(ONE, 1)], Some(STOP)), FAILED),
+            other => other,
+        })),
     must("reasonix/host-processes/timeout-keeps-connection", Host)
         .says("A call that nobody answered in time does not end the connection: the next one works.", &[])
         .accepts(&[observed(ASKED_AGAIN)])
@@ -144,9 +157,16 @@ pub(super) const ROWS: &[Requirement] = &[
         .accepts(&[specified(INHERITED)])
         .checked(After(&LAUNCH, inherited)),
     must("reasonix/host-processes/reload-starts-again", Host)
-        .says("A reload while nothing runs starts a guest again that had crashed.", &[LIFECYCLE])
+        .says(
+            "A reload while nothing runs starts a guest again that had crashed, and the next turn asks it.",
+            &[LIFECYCLE],
+        )
         .accepts(&[specified(AGAIN)])
         .checked(After(&RELOADED, started_again)),
+    must("reasonix/host-processes/reload-begins-a-generation", Host)
+        .says("What a reload starts is of the next generation.", &[])
+        .accepts(&[observed(NEXT)])
+        .checked(After(&RELOADED, next_generation)),
     must("reasonix/host-processes/no-restart-while-busy", Host)
         .says(
             "A reload during a turn is refused or put off, and starts no process before the turn is over.",
@@ -215,18 +235,23 @@ fn listener(setting: &Setting<'_>) -> Plugin {
     Plugin::new(setting, ONE).intercepts(&[INPUT]).with("timeoutMillis", RULING_MILLIS)
 }
 
-static LINGERS: ScriptDef = tour("guest-that-stays", |setting| {
-    let script =
-        Script::new("guest-that-stays").step(plugin::start(setting, &[Plugin::new(setting, ONE)], ""));
+static LINGERS: ScriptDef = tour("guest-that-stays", |setting| lingers("guest-that-stays", setting, false));
+
+static ESCAPES: ScriptDef =
+    tour("child-in-its-own-session", |setting| lingers("child-in-its-own-session", setting, true));
+
+/// A guest that does not end, and a child of it, in a session of its own if so.
+fn lingers(name: &str, setting: &Setting<'_>, session: bool) -> Script {
+    let script = Script::new(name).step(plugin::start(setting, &[Plugin::new(setting, ONE)], ""));
     // While the start is going on there is time for another process to begin.
     let script = meets_initialize(script, ONE).step(Step::Linger).step(Step::Do(Order::IgnoreTerm));
-    let script = script.step(Step::Do(Order::Spawn { session: false })).step(spawned(ONE)).step(guest(ONE));
+    let script = script.step(Step::Do(Order::Spawn { session })).step(spawned(ONE)).step(guest(ONE));
     let frame =
         Outgoing::Template(Template::new(answers(&declaration(setting, &[("providers", &a_model(ONE))]))));
     let script =
         script.step(Step::Send { label: Some("declaration".to_owned()), frame }).step(outcome(START));
     stop(script).step(Step::Gone).step(spawned(ONE)).step(Step::Gone)
-});
+}
 
 static LEAVES: ScriptDef = tour("guest-that-leaves", |setting| {
     let script = begin("guest-that-leaves", setting, &[Plugin::new(setting, ONE)]).step(Step::Linger);
@@ -315,7 +340,7 @@ static DEAF: ScriptDef = slow("guest-that-does-not-read", |setting| {
     let answer = r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"result":{"decision":"continue"}}"#;
     let frame = Outgoing::Template(Template::new(answer));
     let script = script.step(Step::Send { label: Some("continue".to_owned()), frame });
-    stop(script.step(within(TURN, LATE_MILLIS)))
+    stop(script.step(within(TURN, LATE_MILLIS)).step(Step::Gone))
 });
 
 static LATE_RULING: ScriptDef = tour("ruling-that-never-comes", |setting| {
@@ -356,7 +381,7 @@ static COMMANDS: ScriptDef = tour("odd-commands", |setting| {
 static RELOADED: ScriptDef = tour("reload-after-a-crash", |setting| {
     let script = begin("reload-after-a-crash", setting, &[Plugin::new(setting, ONE)]);
     let script = script.step(Step::Do(Order::Exit(1))).step(Step::Gone);
-    stop(script.step(ask("reload", r#"{"do":"reload"}"#)).step(outcome("reload")))
+    stop(turn(script.step(ask("reload", r#"{"do":"reload"}"#)).step(outcome("reload")), TURN, "Hello"))
 });
 
 static BUSY_RELOAD: ScriptDef = tour("reload-in-a-turn", |setting| {
@@ -478,6 +503,14 @@ pub(super) fn ended(x: &Exchange<'_>, label: &str, launches: &[(&str, usize)], s
         Sight::Saw(..) if in_session(x).is_none() => never_came(x, "a session"),
         Sight::Saw(DONE | FAILED, _) => renamed(gone(x, launches, None), seen),
         other => unlike(other),
+    }
+}
+
+fn escaped(x: &Exchange<'_>) -> Sight {
+    let guest = ended(x, STOP, &[(ONE, 1)], WITHOUT_CHILD);
+    match (&guest, ended(x, STOP, &[(ONE, 1), (ONE, 2)], ENDED)) {
+        (Sight::Saw(..), both @ Sight::Saw(..)) => both,
+        _ => guest,
     }
 }
 
@@ -687,8 +720,25 @@ fn started_again(x: &Exchange<'_>) -> Sight {
     let again = x.launches(ONE).get(1).copied();
     let mut told = x.asked(contract::INITIALIZED).filter(|(entry, _)| Some(entry.event.link) == again);
     match told.next() {
-        Some((entry, _)) => Sight::Saw(AGAIN, entry.at),
+        Some(_) => match came_of(x, TURN) {
+            Sight::Saw(DONE, at) => Sight::Saw(AGAIN, at),
+            Sight::Saw(seen, at) => Sight::SawOther { at, actual: format!("the next turn: {}", seen.0) },
+            other => other,
+        },
         None => Sight::SawOther { at: reloaded, actual: "no other process was initialized".to_owned() },
+    }
+}
+
+fn next_generation(x: &Exchange<'_>) -> Sight {
+    let told = x
+        .asked(contract::INITIALIZE)
+        .filter_map(|(entry, params)| Some((entry.at, params?.pointer("/session/generation")?.as_u64()?)));
+    match told.collect::<Vec<_>>()[..] {
+        [(_, first), .., (at, next)] if next == first + 1 => Sight::Saw(NEXT, at),
+        [(_, first), .., (at, next)] => {
+            Sight::SawOther { at, actual: format!("generation {next} behind {first}") }
+        }
+        _ => never_came(x, "reload"),
     }
 }
 

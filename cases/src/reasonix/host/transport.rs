@@ -4,7 +4,7 @@ use sidecert_proto::contract::Side::Host;
 use sidecert_proto::exchange::Exchange;
 use sidecert_proto::json::quoted;
 use sidecert_proto::reasonix::contract::{self, Limits, point, reason};
-use sidecert_proto::reasonix::plugin::Plugin;
+use sidecert_proto::reasonix::plugin::{self, Plugin, START};
 use sidecert_proto::reasonix::session;
 use sidecert_proto::requirement::Check::{After, Always};
 use sidecert_proto::requirement::{Accepts, Cite, Requirement, Seen, must};
@@ -20,6 +20,8 @@ use super::super::sights::{
     became, became_of_too_long, named, oddities,
 };
 use super::super::{KEPT, KEPT_AS_SPECIFIED};
+use super::lifecycle::{a_model, answers, declaration, meets_initialize};
+use super::rulings::does;
 use super::{
     BLOCKED, DONE, FAILED, ONE, PLAIN_TURN, TURN, came_of, intercept, observed, outcome, reacts, say,
     session as begin, specified, stop,
@@ -120,6 +122,14 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("What a guest writes to standard error is no frame, whatever it looks like.", &[TRANSPORT])
         .accepts(&[specified(UNHEARD)])
         .checked(After(&NOISY_GUEST, standard_error)),
+    must("reasonix/host-transport/standard-error-before-handshake", Host)
+        .says("Nor does what it writes there before the handshake is over disturb that.", &[TRANSPORT])
+        .accepts(&[specified(DONE)])
+        .checked(After(&EARLY_NOISE, |x| came_of(x, START))),
+    must("reasonix/host-transport/unended-answer-counts", Host)
+        .says("A last line without a line feed is a frame where the output of the guest ends.", &[])
+        .accepts(&[observed(BLOCKED)])
+        .checked(After(&UNENDED, |x| came_of(x, TURN))),
     must("reasonix/host-transport/standard-error-drained", Host)
         .says(
             "A guest may write to standard error as much as it likes: the host reads on, and its answers count.",
@@ -143,9 +153,12 @@ pub(super) const ROWS: &[Requirement] = &[
         .accepts(&[observed(SAID_NOTHING), specified(SAID_TOO_LARGE)])
         .checked(After(&OVERSIZED, oversized_frame_unanswered)),
     must("reasonix/host-transport/oversized-answer-fails-its-call", Host)
-        .says("What waits for an answer that is longer than a frame may be fails.", &[TRANSPORT, FRAME_BYTES])
+        .says(
+            "What waits for an answer that is longer than a frame may be fails, and so does what is asked later.",
+            &[TRANSPORT, FRAME_BYTES],
+        )
         .accepts(&[specified(FAILED)])
-        .checked(After(&OVERSIZED, |x| came_of(x, TURN))),
+        .checked(After(&OVERSIZED, oversized_answer)),
     must("reasonix/host-transport/line-feed-counts", Host)
         .says("A frame that is longer than the limit only with its line feed ends the connection, too.", &[])
         .accepts(FATAL)
@@ -158,7 +171,9 @@ pub(super) const ROWS: &[Requirement] = &[
 
 fn oversized_frame_unanswered(x: &Exchange<'_>) -> Sight {
     let Some(sent) = x.sent("oversized") else { return x.nothing_came("oversized", "") };
-    let said = x.responses().map(|(answer, _)| answer).find(|answer| answer.at > sent.at);
+    let its = |at: u64| x.entries().iter().any(|it| it.at == at && it.event.link == sent.event.link);
+    let mut answers = x.responses().map(|(answer, _)| answer);
+    let said = answers.find(|answer| answer.at > sent.at && its(answer.at));
     match (said, became_of_too_long(x, "oversized")) {
         (None, Sight::Saw(ENDED, at)) => Sight::Saw(SAID_NOTHING, at),
         (Some(answer), Sight::Saw(ENDED, _))
@@ -341,6 +356,44 @@ static NOISY_GUEST: ScriptDef = ScriptDef {
     },
 };
 
+static EARLY_NOISE: ScriptDef = ScriptDef {
+    name: "standard-error-before-handshake",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let script = Script::new("standard-error-before-handshake");
+        let script = script.step(plugin::start(setting, &[Plugin::new(setting, ONE)], ""));
+        let request = sidecert_proto::script::request("777002", "host/sidecert/none", "{}");
+        let told = format!(
+            r#"{{"jsonrpc":"2.0","method":"{}","params":{{"streamId":"x","lastSeq":0}}}}"#,
+            contract::STREAM_END
+        );
+        let order = sidecert_proto::machine::Order::Stderr(format!("{request}\n{told}\n").into());
+        let answer = answers(&declaration(setting, &[("providers", &a_model(ONE))]));
+        let frame = Outgoing::Template(Template::new(answer));
+        let script = meets_initialize(script, ONE).step(Step::Do(order));
+        stop(script.step(Step::Send { label: Some("declaration".to_owned()), frame }).step(outcome(START)))
+    },
+};
+
+static UNENDED: ScriptDef = ScriptDef {
+    name: "answer-without-line-feed",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let plugin = Plugin::new(setting, ONE).intercepts(&[point::INPUT_RECEIVE]);
+        let script = begin("answer-without-line-feed", setting, &[plugin]).step(Step::Linger);
+        let script = reacts(script, &intercept(point::INPUT_RECEIVE), Reply::Never);
+        let script = say(script, TURN, "Hello").step(super::awaits(&intercept(point::INPUT_RECEIVE)));
+        let tail = Step::Tail {
+            label: Some("unended".to_owned()),
+            departs: "it has no line feed".to_owned(),
+            frame: Outgoing::Template(blocks()),
+        };
+        stop(script.step(tail).step(Step::Close).step(outcome(TURN)).step(Step::Gone))
+    },
+};
+
 /// How much a guest writes to standard error, in bytes: far more than a pipe holds.
 const TALK_BYTES: usize = 1 << 20;
 
@@ -406,7 +459,7 @@ static OVERSIZED: ScriptDef = ScriptDef {
     build: |setting| {
         let plugin = Plugin::new(setting, ONE).intercepts(&[point::INPUT_RECEIVE]);
         let script = begin("oversized-guest-frame", setting, &[plugin]);
-        let script = reacts(script, &intercept(point::INPUT_RECEIVE), Reply::Never);
+        let script = does(script, ONE, Some(1), &intercept(point::INPUT_RECEIVE), Reply::Never);
         let script = say(script, TURN, "Hello").step(super::awaits(&intercept(point::INPUT_RECEIVE)));
         // Its body is longer than the limit by whatever stands around the padding.
         let padding = "x".repeat(Limits::of(setting.contract).frame_bytes);
@@ -414,9 +467,23 @@ static OVERSIZED: ScriptDef = ScriptDef {
             r#"{{"jsonrpc":"2.0","id":{{"$capture":"id"}},"result":{{"decision":"continue"}},"padding":"{padding}"}}"#
         );
         let script = script.raw("oversized", "its body is longer than the limit", ruling);
-        stop(script.step(outcome(TURN)).step(Step::Gone))
+        stop(super::turn(script.step(outcome(TURN)).step(Step::Gone), AGAIN, "Hello again"))
     },
 };
+
+/// The turn behind one whose answer was too long.
+const AGAIN: &str = "again";
+
+/// Whether that turn failed, and the next one: its guest is gone.
+fn oversized_answer(x: &Exchange<'_>) -> Sight {
+    match (came_of(x, TURN), came_of(x, AGAIN)) {
+        (failed @ Sight::Saw(FAILED, _), Sight::Saw(FAILED | super::REFUSED, _)) => failed,
+        (Sight::Saw(FAILED, _), Sight::Saw(seen, at)) => {
+            Sight::SawOther { at, actual: format!("the next turn: {}", seen.0) }
+        }
+        (Sight::Saw(FAILED, _), other) | (other, _) => other,
+    }
+}
 
 fn alone(name: &str, setting: &Setting<'_>, step: Step) -> Script {
     stop(one(name, setting).step(step).step(Step::Gone))

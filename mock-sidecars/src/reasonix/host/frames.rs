@@ -159,6 +159,9 @@ fn frame(core: &Shared<'_>, link: LinkId, root: Node<'_>) {
                 core.answered(link, id, &outcome);
             }
         }
+        Ok(Envelope::Response { id: Id::Null, .. }) if frames.null_errors_end => {
+            give_up(core, link, &Failure::of(reason::PROTOCOL_ERROR, "it answered under no id"));
+        }
         Ok(Envelope::Response { .. }) => {}
         Err(_) if frames.lenient_envelopes && root.get("method").is_some() && root.get("id").is_some() => {
             let id = root.get("id").map_or("null", Node::raw);

@@ -107,7 +107,7 @@ pub(super) fn admit(contract: &Contract, manners: &Plugins, entry: &Value) -> Re
         return Err(format!("the manifest of {}: {fault}", entry["name"].as_str().unwrap_or("a plugin")));
     }
     let name = manifest["name"].as_str().or(entry["name"].as_str()).unwrap_or_default();
-    let plain = manifest["apiVersion"].is_null();
+    let plain = manifest["apiVersion"].is_null() && !manners.starts_unversioned;
     Ok(Plugin {
         name: name.to_owned(),
         version: manifest["version"].as_str().unwrap_or_default().to_owned(),

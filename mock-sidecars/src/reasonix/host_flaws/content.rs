@@ -74,6 +74,12 @@ pub(super) const FLAWS: &[Flaw] = &[
         Trigger::Asks(contract::STREAM_OPEN),
         Misdeed::Edit(r#""content":"sidecert-moved-"#, r#""content":"cut","reasoning_content":""#),
     ),
+    frame(
+        "host-gives-no-content-before-the-ruling",
+        &["reasonix/host-content/read-while-asked"],
+        Trigger::Receives(r#"{"method":"host/content/read","params":{"offset":7}}"#),
+        Misdeed::Silence,
+    ),
     manner("host-gives-out-what-is-too-large", &["reasonix/host-content/too-large-not-sent"], |it| {
         it.content.object_bytes = Some(usize::MAX);
     }),

@@ -3,7 +3,7 @@
 use sidecert_proto::reasonix::contract;
 use sidecert_proto::requirement::Id;
 
-use super::{frame, manner, silent};
+use super::{frame, manner, misreads, silent};
 use crate::{Flaw, Misdeed, Trigger};
 
 /// What is said of a content that is gone.
@@ -35,7 +35,10 @@ pub(super) const FLAWS: &[Flaw] = &[
     ),
     frame(
         "host-answers-chunks",
-        &["reasonix/host-envelope/notifications-unanswered"],
+        &[
+            "reasonix/host-envelope/notifications-unanswered",
+            "reasonix/host-envelope/bad-notifications-ignored",
+        ],
         Trigger::Receives(r#"{"method":"extension/provider/stream/chunk"}"#),
         Misdeed::Also(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no request"}}"#),
     ),
@@ -115,6 +118,34 @@ pub(super) const FLAWS: &[Flaw] = &[
         &["reasonix/host-envelope/first-answer-counts"],
         r#""reason":"first""#,
     ),
+    manner("host-minds-errors-under-null", &["reasonix/host-envelope/bad-responses-harmless"], |it| {
+        it.frames.null_errors_end = true;
+    }),
+    manner(
+        "host-takes-late-answers",
+        &[
+            "reasonix/host-envelope/first-answer-counts",
+            "reasonix/host-envelope/late-answers-ignored",
+            "reasonix/host-events/read-only",
+            "reasonix/host-interception/permission-waits",
+        ],
+        |it| it.frames.unknown_ids_resolve = true,
+    ),
+    misreads(
+        "host-takes-the-result-of-both",
+        &["reasonix/host-envelope/one-outcome-answers"],
+        r#""result":{"decision":"continue"},"error":{"#,
+        (r#","error":{"code":-32603,"message":"x"}"#, ""),
+    ),
+    misreads(
+        "host-passes-over-null-errors",
+        &["reasonix/host-envelope/null-error-answers-nothing"],
+        r#""decision":"continue"},"error":null"#,
+        (r#","error":null"#, ""),
+    ),
+    manner("host-takes-text-for-ids", &["reasonix/host-envelope/text-id-answers-nothing"], |it| {
+        it.frames.text_ids_match = true;
+    }),
     manner(
         "host-serves-unknown-methods",
         &[
@@ -134,6 +165,18 @@ pub(super) const FLAWS: &[Flaw] = &[
         it.frames.served_at_once = usize::MAX;
     }),
     frame(
+        "host-serves-nothing-behind-a-prompt",
+        &["reasonix/host-envelope/waiting-blocks-nothing"],
+        Trigger::Reads("sidecert-behind"),
+        Misdeed::Silence,
+    ),
+    frame(
+        "host-drops-prompts",
+        &["reasonix/host-envelope/prompts-not-dropped"],
+        Trigger::Receives(r#"{"method":"host/ui/request","params":{"surfaceId":"left-open"}}"#),
+        Misdeed::Silence,
+    ),
+    frame(
         "host-takes-chunks-as-requests",
         &["reasonix/host-envelope/notification-as-request-refused"],
         Trigger::Receives(r#"{"method":"extension/provider/stream/chunk","id":{"$any":true}}"#),
@@ -150,6 +193,18 @@ pub(super) const FLAWS: &[Flaw] = &[
         &["reasonix/host-envelope/unknown-notification-ignored"],
         Trigger::Receives(r#"{"method":"host/sidecert/none","id":{"$absent":true}}"#),
         Misdeed::Also(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"unknown"}}"#),
+    ),
+    frame(
+        "host-answers-bad-notifications",
+        &["reasonix/host-envelope/bad-notifications-ignored"],
+        Trigger::Receives(r#"{"method":"extension/provider/stream/end","params":{"streamId":7}}"#),
+        Misdeed::Also(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"wrong"}}"#),
+    ),
+    misreads(
+        "host-minds-unknown-members-of-declarations",
+        &["reasonix/host-envelope/unknown-members-ignored"],
+        r#""y":[1]},"jsonrpc":"2.0","id":1,"result":{"protocolVersion""#,
+        (r#""result""#, r#""unknown""#),
     ),
     frame(
         "host-answers-requests-without-id",

@@ -29,6 +29,14 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-takes-any-member", &["reasonix/host-manifest/members-known"], |it| {
         it.plugins.unchecked = "members";
     }),
+    manner(
+        "host-starts-what-has-no-version",
+        &["reasonix/host-manifest/api-version-known", "reasonix/host-manifest/unversioned-not-started"],
+        |it| {
+            it.plugins.unchecked = "apiVersion";
+            it.plugins.starts_unversioned = true;
+        },
+    ),
     manner("host-takes-any-api-version", &["reasonix/host-manifest/api-version-known"], |it| {
         it.plugins.unchecked = "apiVersion";
     }),

@@ -19,9 +19,14 @@ pub(super) const FLAWS: &[Flaw] = &[
         Trigger::Asks(contract::SHUTDOWN),
         Misdeed::Also(r#"{"jsonrpc":"2.0","method":"extension/resources/changed","params":{"paths":["."]}}"#),
     ),
-    manner("host-leaves-what-stays", &["reasonix/host-processes/lingering-killed"], |it| {
-        it.ends.kills = false;
-    }),
+    manner(
+        "host-leaves-what-stays",
+        &[
+            "reasonix/host-processes/lingering-killed",
+            "reasonix/host-processes/escaped-child-holds-up-nothing",
+        ],
+        |it| it.ends.kills = false,
+    ),
     manner("host-kills-what-leaves", &["reasonix/host-processes/leaving-not-killed"], |it| it.ends.grace = 0),
     manner("host-leaves-what-declines", &["reasonix/host-processes/declined-shutdown-goes-on"], |it| {
         it.ends.heeds_declined = true;
@@ -56,6 +61,7 @@ pub(super) const FLAWS: &[Flaw] = &[
         "host-leaves-what-closed-its-output",
         &[
             "reasonix/host-processes/closed-output-is-a-crash",
+            "reasonix/host-processes/deaf-guest-cut-off",
             "reasonix/host-transport/line-feed-counts",
             "reasonix/host-transport/limit-needs-no-line-feed",
         ],
@@ -132,6 +138,9 @@ pub(super) const FLAWS: &[Flaw] = &[
     ),
     manner("host-forgets-what-crashed", &["reasonix/host-processes/reload-starts-again"], |it| {
         it.ends.reload_revives = false;
+    }),
+    manner("host-counts-no-reloads", &["reasonix/host-processes/reload-begins-a-generation"], |it| {
+        it.ends.reload_counts = false
     }),
     manner("host-reloads-in-a-turn", &["reasonix/host-processes/no-restart-while-busy"], |it| {
         it.ends.reload_needs_idle = false;

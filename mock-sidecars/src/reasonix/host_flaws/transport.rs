@@ -86,10 +86,14 @@ pub(super) const FLAWS: &[Flaw] = &[
         "host-reads-standard-error",
         &[
             "reasonix/host-transport/standard-error-no-protocol",
+            "reasonix/host-transport/standard-error-before-handshake",
             "reasonix/host-envelope/answers-what-was-asked",
         ],
         |it| it.frames.reads_stderr = true,
     ),
+    manner("host-drops-the-last-line", &["reasonix/host-transport/unended-answer-counts"], |it| {
+        it.frames.takes_unended = false;
+    }),
     manner("host-leaves-standard-error", &["reasonix/host-transport/standard-error-drained"], |it| {
         it.frames.drains_stderr = false;
     }),

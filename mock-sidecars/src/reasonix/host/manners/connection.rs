@@ -70,6 +70,8 @@ pub struct Frames {
     pub lenient_envelopes: bool,
     /// An answer under the id as a string counts. Conforms: no.
     pub text_ids_match: bool,
+    /// An error under the id null ends a connection. Conforms: no.
+    pub null_errors_end: bool,
     /// Blank texts, fractions that are integers and the like are refused. Conforms: yes.
     pub beyond_schema: bool,
     /// The reason of an error counts only where it is as retryable as it says. Conforms: yes.
@@ -110,6 +112,7 @@ impl Default for Frames {
             drains_stderr: true,
             lenient_envelopes: false,
             text_ids_match: false,
+            null_errors_end: false,
             beyond_schema: true,
             checks_retryable: true,
         }
@@ -224,6 +227,8 @@ pub struct Plugins {
     pub default_priority: i64,
     /// A plugin without a runtime is started like the first that has one. Conforms: no.
     pub starts_bare: bool,
+    /// A plugin whose manifest names no version has the runtime that stands there. Conforms: no, it has none.
+    pub starts_unversioned: bool,
     /// The user is asked before what is installed starts. Conforms: no.
     pub asks_again: bool,
     /// Only what is enabled starts. Conforms: yes.
@@ -258,6 +263,7 @@ impl Default for Plugins {
             takes_minors: true,
             default_priority: 0,
             starts_bare: false,
+            starts_unversioned: false,
             asks_again: false,
             enabled_only: true,
             installed_only: true,
