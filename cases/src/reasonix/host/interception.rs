@@ -204,7 +204,10 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-interception/permission-ends-chain", Host)
         .says("Once a guest has allowed or denied a tool, no other is asked.", &[])
         .accepts(&[observed(NOBODY_ELSE)])
-        .checked(After(&TOOLS, |x| nobody_else(x, "denied", ONE, point::PERMISSION_DECISION))),
+        .checked(After(&TOOLS, |x| match nobody_else(x, "denied", ONE, point::PERMISSION_DECISION) {
+            Sight::Saw(..) => nobody_else(x, "allowed", ONE, point::PERMISSION_DECISION),
+            sight => sight,
+        })),
     must("reasonix/host-interception/tool-replacement-checked", Host)
         .says("A guest can make no tool run that there is not, and none with arguments that are none.", &[])
         .accepts(&[observed(DID_NOT_RUN)])
@@ -429,14 +432,15 @@ pub(super) static TOOLS: ScriptDef = ScriptDef {
         let mut it = begin("tools-ruled-on", setting, &[one, two]);
         let before = intercept(point::TOOL_BEFORE);
         it = does(it, ONE, Some(1), &before, Reply::Never);
-        it = rules_on(it, ONE, Some(2), &before, CONTINUE);
+        it = rules_on(it, ONE, Some(3), &before, CONTINUE);
         it = rules_on(it, ONE, Some(1), &before, &replace(r#"{"name":"ls","arguments":"[]"}"#));
         it = rules_on(it, ONE, Some(1), &before, &replace(r#"{"name":"sidecert_none","arguments":"{}"}"#));
         let permission = intercept(point::PERMISSION_DECISION);
         it = does(it, ONE, Some(1), &permission, Reply::Never);
         it = rules_on(it, ONE, Some(1), &permission, CONTINUE);
         it = rules_on(it, ONE, Some(1), &permission, r#"{"decision":"deny"}"#);
-        for _ in 0..5 {
+        it = rules_on(it, ONE, Some(1), &permission, r#"{"decision":"allow"}"#);
+        for _ in 0..6 {
             it = wants_tool(it, LS.0, LS.1);
         }
         it = holds(say(it, "held", "sidecert-held"), ONE, &before, "held-tool");
@@ -445,7 +449,7 @@ pub(super) static TOOLS: ScriptDef = ScriptDef {
         it = it.step(awaits(&permission.replace(r#"{"$capture":"id"}"#, r#"{"$capture":"held"}"#)));
         it = it.raw("verdict", "nobody asked for it", verdict).fence();
         it = it.step(answer("held-permission", CONTINUE)).step(outcome("held"));
-        for label in ["plain", "denied", "arguments", "name"] {
+        for label in ["plain", "denied", "allowed", "arguments", "name"] {
             it = turn(it, label, "sidecert-tool");
         }
         stop(it)

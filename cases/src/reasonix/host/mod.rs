@@ -10,6 +10,7 @@ mod interception;
 mod lifecycle;
 mod manifest;
 mod members;
+mod misplaced;
 mod processes;
 mod providers;
 mod rulings;
@@ -32,7 +33,7 @@ use sidecert_proto::script::{
 };
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 15] = [
+pub(super) const SECTIONS: [&[Requirement]; 16] = [
     transport::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -42,6 +43,7 @@ pub(super) const SECTIONS: [&[Requirement]; 15] = [
     manifest::ROWS,
     content::ROWS,
     interception::ROWS,
+    misplaced::ROWS,
     slots::ROWS,
     providers::ROWS,
     streams::ROWS,

@@ -112,6 +112,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("The owner of the permissions can deny a tool.", &[INTERCEPTION])
         .accepts(&[specified(DID_NOT_RUN)])
         .checked(After(&TOOL_OWNERS, |x| ran_as(x, "denied", "plain", false, DID_NOT_RUN))),
+    must("reasonix/host-slots/permission-owner-allows", Host)
+        .says("The owner of the permissions has the last word on a tool: it can allow it as well.", &[INTERCEPTION])
+        .accepts(&[specified(RAN), observed(DID_NOT_RUN)])
+        .checked(After(&TOOL_OWNERS, permission_owner_allows)),
     must("reasonix/host-slots/tool-owner-rules", Host)
         .says("The owner of a tool is asked when it is to run, and its ruling is the last one.", &[INTERCEPTION])
         .accepts(&[specified(FOLLOWED), observed(NEVER_ASKED)])
@@ -281,12 +285,14 @@ static TOOL_OWNERS: ScriptDef = ScriptDef {
         let before = intercept(point::TOOL_BEFORE);
         it = rules_on(it, "two", Some(1), &permission, CONTINUE);
         it = rules_on(it, "two", Some(1), &permission, r#"{"decision":"deny"}"#);
-        it = rules_on(it, "three", Some(2), &before, CONTINUE);
+        it = rules_on(it, "two", Some(1), &permission, r#"{"decision":"allow"}"#);
+        it = rules_on(it, "three", Some(3), &before, CONTINUE);
         it = rules_on(it, "three", Some(1), &before, BLOCK);
-        for _ in 0..3 {
+        for _ in 0..4 {
             it = wants_tool(it, LS.0, LS.1);
         }
         it = turn(turn(it, "plain", "sidecert-tool"), "denied", "sidecert-tool");
+        it = turn(it, "allowed", "sidecert-tool");
         stop(turn(it, "owned", "sidecert-tool"))
     },
 };
@@ -456,6 +462,22 @@ fn crashed_owner_fails(x: &Exchange<'_>) -> Sight {
         }
     }
     last
+}
+
+/// What became of a tool that the owner of the permissions allowed: the released host takes that for a fault.
+fn permission_owner_allows(x: &Exchange<'_>) -> Sight {
+    judged(span(x, "allowed").map(|within| {
+        let mut asked = asks_at(x, point::PERMISSION_DECISION)
+            .filter(|(entry, _)| within.contains(&entry.at) && is_to(x, entry, "two"));
+        if asked.next().is_none() {
+            let actual = "the owner was not asked".to_owned();
+            return Sight::SawOther { at: *within.end(), actual };
+        }
+        match ran_as(x, "allowed", "plain", true, RAN) {
+            Sight::SawOther { .. } => ran_as(x, "allowed", "plain", false, DID_NOT_RUN),
+            sight => sight,
+        }
+    }))
 }
 
 fn tool_owner_rules(x: &Exchange<'_>) -> Sight {

@@ -138,7 +138,8 @@ async fn chain(
         let ruling = ask(core, plugin, way.point, given, false).await;
         let (ends_chain, rules) = match &ruling {
             Ok(Ruling::Block(_)) => (hooks.block_ends_chain, false),
-            Ok(Ruling::Allow | Ruling::Deny) => (hooks.ruling_ends_chain, true),
+            Ok(Ruling::Allow) => (hooks.ruling_ends_chain && hooks.allow_ends_chain, true),
+            Ok(Ruling::Deny) => (hooks.ruling_ends_chain, true),
             _ => (false, false),
         };
         follow(core, plugin, ruling, way)?;

@@ -71,6 +71,8 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-interception/required-failure-fails",
             "reasonix/host-interception/time-kept",
             "reasonix/host-interception/allow-only-for-permissions",
+            "reasonix/host-interception/allow-nowhere-else",
+            "reasonix/host-interception/tools-allowed-as-permissions-only",
             "reasonix/host-interception/odd-rulings-fail",
             "reasonix/host-interception/replacement-demanded",
             "reasonix/host-interception/replacements-checked",
@@ -99,6 +101,10 @@ pub(super) const FLAWS: &[Flaw] = &[
         &[
             "reasonix/host-interception/allow-only-for-permissions",
             "reasonix/host-interception/deny-only-for-permissions",
+            "reasonix/host-interception/allow-nowhere-else",
+            "reasonix/host-interception/deny-nowhere-else",
+            "reasonix/host-interception/tools-allowed-as-permissions-only",
+            "reasonix/host-interception/tools-denied-as-permissions-only",
         ],
         |it| it.hooks.rulings_anywhere = true,
     ),
@@ -156,6 +162,8 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-events/slow-reader-spared",
             "reasonix/host-interception/optional-warned-once",
             "reasonix/host-interception/deny-only-for-permissions",
+            "reasonix/host-interception/deny-nowhere-else",
+            "reasonix/host-interception/tools-denied-as-permissions-only",
             "reasonix/host-interception/bad-replacement-not-used",
             "reasonix/host-interception/odd-rulings-contained",
         ],
@@ -176,6 +184,9 @@ pub(super) const FLAWS: &[Flaw] = &[
     ),
     manner("host-asks-on-behind-a-deny", &["reasonix/host-interception/permission-ends-chain"], |it| {
         it.hooks.ruling_ends_chain = false;
+    }),
+    manner("host-asks-on-behind-an-allow", &["reasonix/host-interception/permission-ends-chain"], |it| {
+        it.hooks.allow_ends_chain = false;
     }),
     manner("host-runs-what-it-is-given", &["reasonix/host-interception/tool-replacement-checked"], |it| {
         it.hooks.checks_arguments = false;

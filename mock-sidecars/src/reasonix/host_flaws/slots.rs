@@ -60,6 +60,7 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-slots/phases-match",
             "reasonix/host-events/final-payload",
             "reasonix/host-slots/permission-owner-denies",
+            "reasonix/host-slots/permission-owner-allows",
             "reasonix/host-slots/system-prompt-owner",
         ],
         |it| it.hooks.asks_owners = false,

@@ -42,6 +42,8 @@ pub struct Hooks {
     pub tells_block_reasons: bool,
     /// Nobody is asked after an allow or a deny. Conforms: yes.
     pub ruling_ends_chain: bool,
+    /// Nobody is asked after an allow either. Conforms: yes.
+    pub allow_ends_chain: bool,
     /// Allow and deny are followed at every point. Conforms: no.
     pub rulings_anywhere: bool,
     /// An allow prevails over the deny of the host, and is told. Conforms: yes.
@@ -146,6 +148,7 @@ impl Default for Hooks {
             blocks_unexplained: true,
             tells_block_reasons: true,
             ruling_ends_chain: true,
+            allow_ends_chain: true,
             rulings_anywhere: false,
             allow_prevails: true,
             deny_prevails: true,
