@@ -27,7 +27,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .accepts(FAILS)
         .checked(After(&TURNS, allows_fail)),
     must("reasonix/host-interception/deny-nowhere-else", Host)
-        .says("To deny a turn, a context, or what a model is asked or answers denies nothing.", &[INTERCEPTION])
+        .says(
+            "To deny a turn, a context, or what a model is asked or answers denies nothing.",
+            &[INTERCEPTION],
+        )
         .accepts(&[specified(DONE)])
         .checked(After(&TURNS, denials_pass)),
     must("reasonix/host-interception/tools-allowed-as-permissions-only", Host)
@@ -135,7 +138,9 @@ fn denials_pass(x: &Exchange<'_>) -> Sight {
 
 /// Whether a tool about which this guest was asked ran as it does when nobody objects.
 fn asked_about_tool(x: &Exchange<'_>, label: &str, name: &str, runs: bool) -> Sight {
-    judged(was_asked(x, label, name, point::TOOL_BEFORE).map(|asked| match asked {
+    let points = if runs { &TOOL_POINTS[..] } else { &TOOL_POINTS[..1] };
+    let everywhere = points.iter().try_fold(true, |so_far, at| Ok(so_far && was_asked(x, label, name, at)?));
+    judged(everywhere.map(|asked| match asked {
         true => ran_as(x, label, "plain", runs, if runs { RAN } else { DID_NOT_RUN }),
         false => not_provoked("asked about the tool"),
     }))

@@ -11,6 +11,7 @@ mod lifecycle;
 mod manifest;
 mod members;
 mod misplaced;
+mod payloads;
 mod processes;
 mod providers;
 mod rulings;
@@ -33,7 +34,7 @@ use sidecert_proto::script::{
 };
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 16] = [
+pub(super) const SECTIONS: [&[Requirement]; 17] = [
     transport::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -44,6 +45,7 @@ pub(super) const SECTIONS: [&[Requirement]; 16] = [
     content::ROWS,
     interception::ROWS,
     misplaced::ROWS,
+    payloads::ROWS,
     slots::ROWS,
     providers::ROWS,
     streams::ROWS,

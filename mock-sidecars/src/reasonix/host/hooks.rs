@@ -389,7 +389,7 @@ fn tell(core: &Shared<'_>, plugin: &Plugin, point: &str, payload: &str) {
     let unread = core.on(link, |connection| connection.events_unread()).unwrap_or_default();
     if unread >= core.manners.hooks.events_queued {
         let told = core.on(link, |connection| std::mem::replace(&mut connection.overflow_told, true));
-        if told == Some(false) {
+        if told == Some(false) && core.manners.hooks.tells_overflow {
             let text = format!("plugin {} reads too slowly: events are dropped", plugin.name);
             core.tell("warning", &text, Some(&plugin.name));
         }

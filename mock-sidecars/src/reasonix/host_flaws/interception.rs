@@ -1,14 +1,25 @@
 //! What a host can do wrong when it asks its guests.
 
-use sidecert_proto::reasonix::contract::point;
+use sidecert_proto::reasonix::contract::{self, point};
 
-use super::manner;
-use crate::Flaw;
+use super::{frame, manner};
 use crate::reasonix::host::Check;
+use crate::{Flaw, Misdeed, Trigger};
 
 pub(super) const FLAWS: &[Flaw] = &[
-    manner("host-repeats-numbers", &["reasonix/host-interception/sequence-counted"], |it| {
-        it.hooks.seq_step = 0;
+    manner(
+        "host-repeats-numbers",
+        &["reasonix/host-interception/sequence-counted", "reasonix/host-interception/counted-from-one"],
+        |it| it.hooks.seq_step = 0,
+    ),
+    frame(
+        "host-misnames-a-count",
+        &["reasonix/host-interception/payloads-fit"],
+        Trigger::Asks(contract::INTERCEPT),
+        Misdeed::Edit(r#""toolCount":"#, r#""tools":"#),
+    ),
+    manner("host-skips-numbers", &["reasonix/host-interception/counted-from-one"], |it| {
+        it.hooks.seq_step = 2;
     }),
     manner(
         "host-asks-higher-priorities-first",
@@ -246,7 +257,12 @@ pub(super) const FLAWS: &[Flaw] = &[
     }),
     manner(
         "host-gives-contexts-less-time",
-        &["reasonix/host-interception/long-time", "reasonix/host-interception/compaction-time"],
+        &[
+            "reasonix/host-interception/long-time",
+            "reasonix/host-interception/compaction-time",
+            "reasonix/host-slots/prompt-time",
+            "reasonix/host-slots/session-time",
+        ],
         |it| it.hooks.long_millis = 20_000,
     ),
     manner("host-gives-requests-less-time", &["reasonix/host-interception/other-time"], |it| {
@@ -263,6 +279,14 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-keeps-replaced-contexts", &["reasonix/host-interception/context-replaced-once"], |it| {
         it.hooks.context_is_ephemeral = false;
     }),
+    manner(
+        "host-keeps-replaced-requests",
+        &[
+            "reasonix/host-interception/request-replaced-once",
+            "reasonix/host-interception/context-replaced-once",
+        ],
+        |it| it.hooks.request_is_ephemeral = false,
+    ),
     manner("host-forgets-replaced-answers", &["reasonix/host-interception/response-kept"], |it| {
         it.hooks.response_is_kept = false;
     }),

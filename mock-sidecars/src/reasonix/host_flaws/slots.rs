@@ -62,6 +62,7 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-slots/permission-owner-denies",
             "reasonix/host-slots/permission-owner-allows",
             "reasonix/host-slots/system-prompt-owner",
+            "reasonix/host-slots/prompt-asked-once",
         ],
         |it| it.hooks.asks_owners = false,
     ),
@@ -97,6 +98,12 @@ pub(super) const FLAWS: &[Flaw] = &[
     }),
     manner("host-tells-owners-twice", &["reasonix/host-events/told-once"], |it| {
         it.hooks.events_once = false;
+    }),
+    manner("host-drops-events-in-silence", &["reasonix/host-events/dropped-told"], |it| {
+        it.hooks.tells_overflow = false;
+    }),
+    manner("host-builds-prompts-twice", &["reasonix/host-slots/prompt-asked-once"], |it| {
+        it.hooks.builds_prompt_once = false;
     }),
     manner("host-waits-for-readers", &["reasonix/host-events/slow-reader-spared"], |it| {
         it.hooks.events_wait = true;
