@@ -6,6 +6,7 @@
 mod content;
 mod envelope;
 mod errors;
+mod forbidden;
 mod interception;
 mod lifecycle;
 mod manifest;
@@ -34,7 +35,7 @@ use sidecert_proto::script::{
 };
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 17] = [
+pub(super) const SECTIONS: [&[Requirement]; 18] = [
     transport::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -44,6 +45,7 @@ pub(super) const SECTIONS: [&[Requirement]; 17] = [
     manifest::ROWS,
     content::ROWS,
     interception::ROWS,
+    forbidden::ROWS,
     misplaced::ROWS,
     payloads::ROWS,
     slots::ROWS,

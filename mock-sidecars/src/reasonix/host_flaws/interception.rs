@@ -87,6 +87,9 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-interception/odd-rulings-fail",
             "reasonix/host-interception/replacement-demanded",
             "reasonix/host-interception/replacements-checked",
+            "reasonix/host-interception/unknown-roles-refused",
+            "reasonix/host-interception/nameless-tools-refused",
+            "reasonix/host-interception/calls-without-id-refused",
             "reasonix/host-interception/schema-binds-replacements",
             "reasonix/host-interception/tool-replacement-checked",
             "reasonix/host-slots/owner-required",
@@ -136,6 +139,9 @@ pub(super) const FLAWS: &[Flaw] = &[
         "host-passes-over-misfits",
         &[
             "reasonix/host-interception/replacements-checked",
+            "reasonix/host-interception/unknown-roles-refused",
+            "reasonix/host-interception/nameless-tools-refused",
+            "reasonix/host-interception/calls-without-id-refused",
             "reasonix/host-interception/schema-binds-replacements",
             "reasonix/host-interception/tool-replacement-checked",
             "reasonix/host-slots/owner-failure-fails",
@@ -205,6 +211,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner(
         "host-runs-tools-meanwhile",
         &[
+            "reasonix/host-interception/tools-allowed-as-permissions-only",
             "reasonix/host-interception/operation-waits",
             "reasonix/host-interception/tool-replacement-checked",
             "reasonix/host-slots/tool-owner-rules",
@@ -225,7 +232,12 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner(
         "host-asks-the-model-meanwhile",
         &[
+            "reasonix/host-interception/allow-nowhere-else",
+            "reasonix/host-interception/request-replaced-once",
             "reasonix/host-interception/request-waits",
+            "reasonix/host-interception/unknown-roles-refused",
+            "reasonix/host-interception/nameless-tools-refused",
+            "reasonix/host-interception/calls-without-id-refused",
             "reasonix/host-interception/schema-binds-replacements",
             "reasonix/host-members/null-parameters-refused",
         ],
@@ -246,6 +258,8 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner(
         "host-asks-everyone",
         &[
+            "reasonix/host-slots/prompt-asked-once",
+            "reasonix/host-streams/crash-shows-what-came",
             "reasonix/host-interception/asked-where-installed",
             "reasonix/host-slots/owner-continues",
             "reasonix/host-slots/owner-failure-fails",

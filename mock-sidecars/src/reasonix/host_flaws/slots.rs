@@ -93,9 +93,13 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-tells-nothing-of-other-conversations", &["reasonix/host-events/rotation-told"], |it| {
         it.hooks.untold = &[point::SESSION_ROTATE];
     }),
-    manner("host-tells-what-came", &["reasonix/host-events/final-payload"], |it| {
-        it.hooks.events_are_final = false;
-    }),
+    manner(
+        "host-tells-what-came",
+        &["reasonix/host-slots/prompt-asked-once", "reasonix/host-events/final-payload"],
+        |it| {
+            it.hooks.events_are_final = false;
+        },
+    ),
     manner("host-tells-owners-twice", &["reasonix/host-events/told-once"], |it| {
         it.hooks.events_once = false;
     }),
