@@ -48,7 +48,7 @@ static HANDSHAKE: ScriptDef =
 static SHUTDOWN: ScriptDef =
     ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: peer::closing };
 
-const SECTIONS: [&[Requirement]; 25] = [
+const SECTIONS: [&[Requirement]; 28] = [
     framing::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -74,6 +74,9 @@ const SECTIONS: [&[Requirement]; 25] = [
     host::SECTIONS[12],
     host::SECTIONS[13],
     host::SECTIONS[14],
+    host::SECTIONS[15],
+    host::SECTIONS[16],
+    host::SECTIONS[17],
 ];
 
 /// Every requirement of the family, section by section.

@@ -44,7 +44,7 @@ const TOLD: Seen = Seen("it was told");
 const ASKED: Seen = Seen("the guest was asked at each of these points");
 const NOT_ASKED: Seen = Seen("the guest was asked at none of these points");
 const SHORT_TIME: Seen = Seen("5,000 ms");
-const LONG_TIME: Seen = Seen("30,000 ms");
+pub(super) const LONG_TIME: Seen = Seen("30,000 ms");
 const MANIFEST_TIME: Seen = Seen("the time that the manifest says, at every point");
 const WAITED: Seen = Seen("nothing of it was done before the answer");
 const ONLY_ONCE: Seen = Seen("it was in this request and nowhere else");
@@ -204,7 +204,10 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-interception/permission-ends-chain", Host)
         .says("Once a guest has allowed or denied a tool, no other is asked.", &[])
         .accepts(&[observed(NOBODY_ELSE)])
-        .checked(After(&TOOLS, |x| nobody_else(x, "denied", ONE, point::PERMISSION_DECISION))),
+        .checked(After(&TOOLS, |x| match nobody_else(x, "denied", ONE, point::PERMISSION_DECISION) {
+            Sight::Saw(..) => nobody_else(x, "allowed", ONE, point::PERMISSION_DECISION),
+            sight => sight,
+        })),
     must("reasonix/host-interception/tool-replacement-checked", Host)
         .says("A guest can make no tool run that there is not, and none with arguments that are none.", &[])
         .accepts(&[observed(DID_NOT_RUN)])
@@ -279,7 +282,11 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-interception/context-replaced-once", Host)
         .says("A replaced context is for one request: the conversation does not have it.", &[])
         .accepts(&[observed(ONLY_ONCE)])
-        .checked(After(&CONTEXT, context_replaced_once)),
+        .checked(After(&CONTEXT, |x| only_once(x, "replaced", "sidecert-for-once", "afterwards"))),
+    must("reasonix/host-interception/request-replaced-once", Host)
+        .says("A replaced request is for the model alone: the conversation does not have it.", &[])
+        .accepts(&[observed(ONLY_ONCE)])
+        .checked(After(&CONTEXT, |x| only_once(x, "requested", "sidecert-requested", "behind"))),
     must("reasonix/host-interception/response-kept", Host)
         .says("A replaced answer of the model is what the conversation goes on with.", &[])
         .accepts(&[observed(KEPT)])
@@ -288,7 +295,7 @@ pub(super) const ROWS: &[Requirement] = &[
 
 // ---- scripts ----
 
-static CHAIN: ScriptDef = ScriptDef {
+pub(super) static CHAIN: ScriptDef = ScriptDef {
     name: "chain-of-guests",
     process: Process::Tour,
     needs: &[],
@@ -388,11 +395,11 @@ static CONTEXT: ScriptDef = ScriptDef {
         let response = intercept(point::PROVIDER_RESPONSE);
         it = rules_on(it, ONE, Some(1), &context, CONTINUE);
         it = rules_on(it, ONE, Some(1), &context, &replace(&context_of("sidecert-for-once")));
-        it = rules_on(it, ONE, Some(3), &context, CONTINUE);
+        it = rules_on(it, ONE, Some(5), &context, CONTINUE);
         it = rules_on(it, ONE, None, &context, BLOCK);
         it = rules_on(it, ONE, Some(1), &response, CONTINUE);
         it = rules_on(it, ONE, Some(1), &response, &replace(r#"{"text":"sidecert-reworded"}"#));
-        it = rules_on(it, ONE, Some(1), &response, CONTINUE);
+        it = rules_on(it, ONE, Some(3), &response, CONTINUE);
         let usage = "\"cacheHitTokens\":0,\"cacheMissTokens\":0,\"completionTokens\":-1,\"promptTokens\":0,\
             \"reasoningTokens\":0,\"totalTokens\":0";
         it = rules_on(
@@ -403,14 +410,18 @@ static CONTEXT: ScriptDef = ScriptDef {
             &replace(&format!(r#"{{"text":"x","usage":{{{usage}}}}}"#)),
         );
         it = does(it, ONE, Some(1), &request, Reply::Never);
-        it = rules_on(it, ONE, Some(3), &request, CONTINUE);
+        it = rules_on(it, ONE, Some(2), &request, CONTINUE);
+        let another = r#"{"request":{"messages":[{"role":"user","content":"sidecert-requested"}],"tools":[],"maxTokens":512}}"#;
+        it = rules_on(it, ONE, Some(1), &request, &replace(another));
+        it = rules_on(it, ONE, Some(2), &request, CONTINUE);
         // What a host that uses it sends on conforms all the same: it is judged on what it takes, and on nothing else.
         let unlimited = r#"{"request":{"messages":[{"role":"user","content":"x"}],"tools":[]}}"#;
         it = rules_on(it, ONE, Some(1), &request, &replace(unlimited));
         it = holds(say(it, "held", "sidecert-held"), ONE, &request, "held-request").step(outcome("held"));
         it = turn(turn(it, "replaced", "sidecert-first"), "afterwards", "sidecert-second");
+        it = turn(turn(it, "requested", "sidecert-third"), "behind", "sidecert-fourth");
         it = turn(turn(it, "usage", "sidecert-misfit"), "limit", "sidecert-misfit");
-        stop(turn(it, "blocked", "sidecert-third"))
+        stop(turn(it, "blocked", "sidecert-fifth"))
     },
 };
 
@@ -429,14 +440,15 @@ pub(super) static TOOLS: ScriptDef = ScriptDef {
         let mut it = begin("tools-ruled-on", setting, &[one, two]);
         let before = intercept(point::TOOL_BEFORE);
         it = does(it, ONE, Some(1), &before, Reply::Never);
-        it = rules_on(it, ONE, Some(2), &before, CONTINUE);
+        it = rules_on(it, ONE, Some(3), &before, CONTINUE);
         it = rules_on(it, ONE, Some(1), &before, &replace(r#"{"name":"ls","arguments":"[]"}"#));
         it = rules_on(it, ONE, Some(1), &before, &replace(r#"{"name":"sidecert_none","arguments":"{}"}"#));
         let permission = intercept(point::PERMISSION_DECISION);
         it = does(it, ONE, Some(1), &permission, Reply::Never);
         it = rules_on(it, ONE, Some(1), &permission, CONTINUE);
         it = rules_on(it, ONE, Some(1), &permission, r#"{"decision":"deny"}"#);
-        for _ in 0..5 {
+        it = rules_on(it, ONE, Some(1), &permission, r#"{"decision":"allow"}"#);
+        for _ in 0..6 {
             it = wants_tool(it, LS.0, LS.1);
         }
         it = holds(say(it, "held", "sidecert-held"), ONE, &before, "held-tool");
@@ -445,7 +457,7 @@ pub(super) static TOOLS: ScriptDef = ScriptDef {
         it = it.step(awaits(&permission.replace(r#"{"$capture":"id"}"#, r#"{"$capture":"held"}"#)));
         it = it.raw("verdict", "nobody asked for it", verdict).fence();
         it = it.step(answer("held-permission", CONTINUE)).step(outcome("held"));
-        for label in ["plain", "denied", "arguments", "name"] {
+        for label in ["plain", "denied", "allowed", "arguments", "name"] {
             it = turn(it, label, "sidecert-tool");
         }
         stop(it)
@@ -716,7 +728,7 @@ fn compaction_asked(x: &Exchange<'_>) -> Sight {
 }
 
 /// Whether this guest had so much time at those of the points at which it was asked.
-fn times_are(x: &Exchange<'_>, name: &str, points: &[&str], millis: u64, seen: Seen) -> Sight {
+pub(super) fn times_are(x: &Exchange<'_>, name: &str, points: &[&str], millis: u64, seen: Seen) -> Sight {
     let mut last = not_provoked("asked the guest there");
     for at in points {
         for (entry, params) in asks_at(x, at).filter(|(entry, _)| is_to(x, entry, name)) {
@@ -755,17 +767,18 @@ fn asked_by_manifest(x: &Exchange<'_>) -> Sight {
     }))
 }
 
-fn context_replaced_once(x: &Exchange<'_>) -> Sight {
-    let first = model_heard(x, "replaced", "sidecert-for-once", ONLY_ONCE);
+/// Whether the model heard this text in one turn, and neither the next one nor what is stored has it.
+fn only_once(x: &Exchange<'_>, label: &str, text: &str, next: &str) -> Sight {
+    let first = model_heard(x, label, text, ONLY_ONCE);
     if !matches!(first, Sight::Saw(..)) {
         return first;
     }
-    judged(span(x, "afterwards").map(|within| {
+    judged(span(x, next).map(|within| {
         let at = *within.end();
-        let again = opened(x, &within).iter().any(|params| params.raw().contains("sidecert-for-once"));
+        let again = opened(x, &within).iter().any(|params| params.raw().contains(text));
         let mut stored = x.told(Told::Found).filter(|(_, node)| {
             let place = node.get("in").and_then(|it| it.as_str());
-            place.as_deref() == Some("session") && node.raw().contains("sidecert-for-once")
+            place.as_deref() == Some("session") && node.raw().contains(text)
         });
         match (again, stored.next()) {
             (true, _) => Sight::SawOther { at, actual: "the next request has it as well".to_owned() },

@@ -6,10 +6,13 @@
 mod content;
 mod envelope;
 mod errors;
+mod forbidden;
 mod interception;
 mod lifecycle;
 mod manifest;
 mod members;
+mod misplaced;
+mod payloads;
 mod processes;
 mod providers;
 mod responses;
@@ -33,7 +36,7 @@ use sidecert_proto::script::{
 };
 use sidecert_proto::verdict::{Sight, Why};
 
-pub(super) const SECTIONS: [&[Requirement]; 15] = [
+pub(super) const SECTIONS: [&[Requirement]; 18] = [
     transport::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -43,6 +46,9 @@ pub(super) const SECTIONS: [&[Requirement]; 15] = [
     manifest::ROWS,
     content::ROWS,
     interception::ROWS,
+    forbidden::ROWS,
+    misplaced::ROWS,
+    payloads::ROWS,
     slots::ROWS,
     providers::ROWS,
     streams::ROWS,

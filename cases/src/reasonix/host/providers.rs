@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Requirement] = &[
             &[PROVIDERS, Cite::Schema("/$defs/StreamOpenParams/properties/effort")],
         )
         .accepts(&[specified(HANDED_ON)])
-        .checked(After(&CATALOG, effort_handed_on)),
+        .checked(After(&EFFORT, effort_handed_on)),
     must("reasonix/host-providers/base-models-need-slot", Host)
         .says(
             "A model of a plugin takes the place of one of the host only where the plugin owns its slot.",
@@ -161,10 +161,21 @@ static CATALOG: ScriptDef = ScriptDef {
         let more = [reference("undeclared")];
         let it = session_of("models-chosen", setting, Plugin::new(setting, ONE), &["plain"], &more);
         let it = streams(it, "plain", None, accepted([text(1, "one-"), end(1)]));
+        stop(asked(asked(it, "undeclared"), "plain"))
+    },
+};
+
+/// Not every driver can choose an effort, so it is chosen here alone.
+static EFFORT: ScriptDef = ScriptDef {
+    name: "effort-chosen",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let it = session_of("effort-chosen", setting, Plugin::new(setting, ONE), &["plain"], &[]);
+        let it = streams(it, "plain", None, accepted([text(1, "one-"), end(1)]));
         let what =
             format!(r#"{{"do":"turn","text":"Try hard","model":"{}","effort":"high"}}"#, reference("plain"));
-        let it = asked(asked(it, "plain"), "undeclared").step(ask("effort", &what)).step(outcome("effort"));
-        stop(it)
+        stop(it.step(ask("effort", &what)).step(outcome("effort")))
     },
 };
 
@@ -230,7 +241,7 @@ fn catalog_asked_once(x: &Exchange<'_>) -> Sight {
     let links = x.launches(ONE);
     let many =
         |link: usize| x.asked(contract::PROVIDER_CATALOG).filter(|(it, _)| it.event.link == link).count();
-    sight(answer_of(x, "effort").map(|(_, at)| match links.iter().map(|link| many(*link)).max() {
+    sight(answer_of(x, "plain").map(|(_, at)| match links.iter().map(|link| many(*link)).max() {
         Some(most @ 2..) => Sight::SawOther { at, actual: format!("{most} times on one connection") },
         _ => Sight::Saw(ONCE, at),
     }))

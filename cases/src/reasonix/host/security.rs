@@ -17,8 +17,8 @@ use sidecert_proto::verdict::{Sight, Why};
 
 use super::lifecycle::{answers, meets_initialize};
 use super::{
-    BLOCKED, FAILED, ONE, TURN, awaits, came_of, intercept, never_came, observed, outcome, session as begin,
-    specified, stop, turn,
+    BLOCKED, FAILED, ONE, TURN, ask, awaits, came_of, intercept, never_came, observed, outcome, request,
+    session as begin, specified, stop, turn, ui,
 };
 
 const TRANSPORT: Cite = Cite::Seed("传输", "Transport");
@@ -52,7 +52,18 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-security/surfaces-masked", Host)
         .says("The texts of surfaces are shown without credentials.", &[SECURITY])
         .accepts(&[specified(MASKED)])
-        .checked(After(&SURFACES, surfaces)),
+        .checked(After(&SURFACES, |x| shown_masked(x, "surface"))),
+    must("reasonix/host-security/prompts-masked", Host)
+        .says(
+            "Prompts are shown without credentials: what they ask, its labels and its options.",
+            &[SECURITY],
+        )
+        .accepts(&[specified(MASKED)])
+        .checked(After(&PROMPT, |x| shown_masked(x, "prompt"))),
+    must("reasonix/host-security/action-results-masked", Host)
+        .says("What a guest says to an action is shown without credentials.", &[SECURITY])
+        .accepts(&[specified(MASKED)])
+        .checked(After(&ACTION_RESULT, action_result)),
     must("reasonix/host-security/provider-errors-masked", Host)
         .says("What a model says of its failure is shown without credentials.", &[PROVIDERS])
         .accepts(&[specified(MASKED)])
@@ -180,7 +191,7 @@ static MODEL: ScriptDef = tour("credentials-of-models", |setting| {
 
 static SURFACES: ScriptDef = tour("credentials-on-surfaces", |setting| {
     let plugins = [Plugin::new(setting, ONE)];
-    let script = super::session_with("credentials-on-surfaces", setting, &plugins, r#","uiHost":"desktop""#);
+    let script = begin("credentials-on-surfaces", setting, &plugins);
     let method = contract::INITIALIZE;
     let script = script.step(awaits(&format!(
         r#"{{"method":"{method}","params":{{"session":{{"sessionId":{{"$capture":"session"}},"generation":{{"$capture":"generation"}}}}}}}}"#
@@ -210,9 +221,32 @@ static SURFACES: ScriptDef = tour("credentials-on-surfaces", |setting| {
     stop(script.fence())
 });
 
+static PROMPT: ScriptDef = tour("credentials-in-prompts", |setting| {
+    let script = begin("credentials-in-prompts", setting, &[Plugin::new(setting, ONE)]);
+    let text = quoted(&format!("with {KEY} in it"));
+    let payload = format!(
+        r#"{{"title":{text},"message":{text},"fields":[{{"key":"answer","label":{text},"kind":"select","options":[{text},"b"]}}]}}"#
+    );
+    stop(ui::prompted(ui::with(script, ONE), "select", "select", &payload, r#""values":{"answer":"b"}"#))
+});
+
+static ACTION_RESULT: ScriptDef = tour("credentials-of-actions", |setting| {
+    let script = begin("credentials-of-actions", setting, &[Plugin::new(setting, ONE)]);
+    let says = result(&format!(r#"{{"accepted":true,"message":{}}}"#, quoted(&format!("{SAYS} {KEY}"))));
+    let invoke = format!(r#"{{"do":"action","plugin":"{ONE}","action":"{}"}}"#, sidecar::ACTION);
+    let script = once(script, &request(contract::UI_ACTION), &[&says]);
+    stop(script.step(ask("action", &invoke)).step(outcome("action")))
+});
+
+/// What a guest says to an action besides the key.
+const SAYS: &str = "sidecert-did-it-with";
+
 static LOGS: ScriptDef = tour("credentials-in-logs", |setting| {
     let script = begin("credentials-in-logs", setting, &[Plugin::new(setting, ONE).intercepts(&[INPUT])]);
     let script = once(script, &intercept(INPUT), &[&blocks(&format!("the key {KEY} is in it"))]);
+    let status = format!(r#"{{"label":{}}}"#, quoted(&format!("with {KEY} in it")));
+    let status = ui::params("status", "status", &status, (ui::SESSION, ui::GENERATION));
+    let script = ui::with(script, ONE).request("status", contract::UI_PUBLISH, &status).answer("status");
     let script =
         turn(script, TURN, "Hello").step(complains(format!("the key is {KEY}\n"))).step(Step::Alive).quiet();
     stop(script.step(Step::Do(Order::Exit(1))).step(Step::Gone))
@@ -287,22 +321,32 @@ fn its_end(x: &Exchange<'_>) -> Sight {
     }
 }
 
-fn surfaces(x: &Exchange<'_>) -> Sight {
+/// Whether nothing that was shown in this way has the key in it.
+fn shown_masked(x: &Exchange<'_>, way: &str) -> Sight {
     let shown = x
         .told(Told::Shown)
-        .filter(|(_, root)| root.pointer("/as").and_then(|it| it.as_str()).is_some_and(|it| it == "surface"));
+        .filter(|(_, root)| root.pointer("/as").and_then(|it| it.as_str()).is_some_and(|it| it == way));
     let mut last = None;
     for (entry, root) in shown {
         if root.raw().contains(KEY) {
             let kind = root.pointer("/kind").and_then(|it| it.as_str()).unwrap_or_default();
-            return Sight::SawOther { at: entry.at, actual: format!("{KEY} on a surface ({kind:?})") };
+            return Sight::SawOther { at: entry.at, actual: format!("{KEY} on a {way} ({kind:?})") };
         }
         last = Some(entry.at);
     }
     match last {
         Some(at) => Sight::Saw(MASKED, at),
         None if x.cut.is_some() => never_came(x, START),
-        None => Sight::Undecided(Why::NotProvoked("no surface was shown".into())),
+        None => Sight::Undecided(Why::NotProvoked(format!("no {way} was shown").into())),
+    }
+}
+
+fn action_result(x: &Exchange<'_>) -> Sight {
+    match masked(x, "action", &[KEY], None) {
+        Sight::Saw(..) if !told_after(x, "action").iter().any(|(_, text)| text.contains(SAYS)) => {
+            Sight::Undecided(Why::NotProvoked("what the guest said was not shown".into()))
+        }
+        sight => sight,
     }
 }
 

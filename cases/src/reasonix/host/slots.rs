@@ -16,8 +16,8 @@ use sidecert_proto::transcript::{Kind, Told};
 use sidecert_proto::verdict::Sight;
 
 use super::interception::{
-    COMPACTION, COMPACTION_POINTS, DID_NOT_RUN, EVERY_POINT, FAILS, FAILS_OBSERVED, INTERCEPTION, LS,
-    OWNERS_ONLY, RAN, TOOLS, WIRED,
+    COMPACTION, COMPACTION_POINTS, DID_NOT_RUN, EVERY_POINT, FAILS, FAILS_OBSERVED, INTERCEPTION, LONG_TIME,
+    LS, OWNERS_ONLY, RAN, TOOLS, WIRED, times_are,
 };
 use super::rulings::{
     BLOCK, CONTINUE, HURRY, all_came, asks_at, came, context_of, does, errs_on, frames_at, input, is_to,
@@ -47,8 +47,19 @@ const TOLD_MOST: Seen = Seen("an event at each of these points but those of inpu
 const FINAL: Seen = Seen("the event has the payload as it was ruled");
 const TOLD_ONCE: Seen = Seen("one event");
 
+const ASKED_ONCE: Seen =
+    Seen("one intercept before the first turn, and one event with the prompt of the owner");
+const DROP_TOLD: Seen = Seen("the user was told, or the log has it");
+
 const SPARED: Seen = Seen("all turns were done, and the guest is asked again once it reads");
 
+const SESSION_POINTS: [&str; 5] = [
+    point::SESSION_START,
+    point::SESSION_LOAD,
+    point::SESSION_SAVE,
+    point::SESSION_ROTATE,
+    point::SESSION_END,
+];
 /// Points at which the released host tells nothing.
 const UNTOLD: [&str; 2] = [point::INPUT_RECEIVE, point::SESSION_SAVE];
 
@@ -112,6 +123,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("The owner of the permissions can deny a tool.", &[INTERCEPTION])
         .accepts(&[specified(DID_NOT_RUN)])
         .checked(After(&TOOL_OWNERS, |x| ran_as(x, "denied", "plain", false, DID_NOT_RUN))),
+    must("reasonix/host-slots/permission-owner-allows", Host)
+        .says("The owner of the permissions has the last word on a tool: it can allow it as well.", &[INTERCEPTION])
+        .accepts(&[specified(RAN), observed(DID_NOT_RUN)])
+        .checked(After(&TOOL_OWNERS, permission_owner_allows)),
     must("reasonix/host-slots/tool-owner-rules", Host)
         .says("The owner of a tool is asked when it is to run, and its ruling is the last one.", &[INTERCEPTION])
         .accepts(&[specified(FOLLOWED), observed(NEVER_ASKED)])
@@ -120,6 +135,18 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("The owner of the system prompt is asked before the first turn.", &[])
         .accepts(&[observed(PROMPT_USED)])
         .checked(After(&SURFACES, |x| model_heard(x, "first", "sidecert-prompt", PROMPT_USED))),
+    must("reasonix/host-slots/prompt-asked-once", Host)
+        .says("The owner of the system prompt is asked once, and told once what came of it.", &[])
+        .accepts(&[observed(ASKED_ONCE)])
+        .checked(After(&SURFACES, prompt_asked_once)),
+    must("reasonix/host-slots/prompt-time", Host)
+        .says("The owner of the system prompt has 30 s for it.", &[INTERCEPTION])
+        .accepts(&[specified(LONG_TIME)])
+        .checked(After(&SURFACES, |x| times_are(x, "two", &[point::SYSTEM_PROMPT_BUILD], 30_000, LONG_TIME))),
+    must("reasonix/host-slots/session-time", Host)
+        .says("The owner of the session policy has 30 s at each point of a session.", &[INTERCEPTION])
+        .accepts(&[specified(LONG_TIME)])
+        .checked(After(&POLICY, |x| times_are(x, "two", &SESSION_POINTS, 30_000, LONG_TIME))),
     must("reasonix/host-slots/frontend-owner-failure-fails", Host)
         .says("Where the owner of what is shown fails or gives it another kind, it fails.", &[INTERCEPTION])
         .accepts(FAILS_OR_SHOWS)
@@ -156,6 +183,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A guest that does not read for a while holds nothing up, and loses events at most.", &[INTERCEPTION])
         .accepts(&[specified(SPARED)])
         .checked(After(&SLOW_READER, slow_reader_spared)),
+    must("reasonix/host-events/dropped-told", Host)
+        .says("The user is told of a guest whose events are dropped because it does not read them.", &[INTERCEPTION])
+        .accepts(&[specified(DROP_TOLD)])
+        .checked(After(&SLOW_READER, dropped_told)),
     must("reasonix/host-events/read-only", Host)
         .says("What a guest says to an event changes nothing.", &[INTERCEPTION])
         .accepts(&[specified(RAN)])
@@ -281,12 +312,14 @@ static TOOL_OWNERS: ScriptDef = ScriptDef {
         let before = intercept(point::TOOL_BEFORE);
         it = rules_on(it, "two", Some(1), &permission, CONTINUE);
         it = rules_on(it, "two", Some(1), &permission, r#"{"decision":"deny"}"#);
-        it = rules_on(it, "three", Some(2), &before, CONTINUE);
+        it = rules_on(it, "two", Some(1), &permission, r#"{"decision":"allow"}"#);
+        it = rules_on(it, "three", Some(3), &before, CONTINUE);
         it = rules_on(it, "three", Some(1), &before, BLOCK);
-        for _ in 0..3 {
+        for _ in 0..4 {
             it = wants_tool(it, LS.0, LS.1);
         }
         it = turn(turn(it, "plain", "sidecert-tool"), "denied", "sidecert-tool");
+        it = turn(it, "allowed", "sidecert-tool");
         stop(turn(it, "owned", "sidecert-tool"))
     },
 };
@@ -458,6 +491,22 @@ fn crashed_owner_fails(x: &Exchange<'_>) -> Sight {
     last
 }
 
+/// What became of a tool that the owner of the permissions allowed: the released host takes that for a fault.
+fn permission_owner_allows(x: &Exchange<'_>) -> Sight {
+    judged(span(x, "allowed").map(|within| {
+        let mut asked = asks_at(x, point::PERMISSION_DECISION)
+            .filter(|(entry, _)| within.contains(&entry.at) && is_to(x, entry, "two"));
+        if asked.next().is_none() {
+            let actual = "the owner was not asked".to_owned();
+            return Sight::SawOther { at: *within.end(), actual };
+        }
+        match ran_as(x, "allowed", "plain", true, RAN) {
+            Sight::SawOther { .. } => ran_as(x, "allowed", "plain", false, DID_NOT_RUN),
+            sight => sight,
+        }
+    }))
+}
+
 fn tool_owner_rules(x: &Exchange<'_>) -> Sight {
     judged(span(x, "owned").map(|within| {
         let mut asked = asks_at(x, point::TOOL_BEFORE).filter(|(entry, _)| is_to(x, entry, "three"));
@@ -591,6 +640,60 @@ fn slow_reader_spared(x: &Exchange<'_>) -> Sight {
         }
     }))
 }
+
+/// Each start of the guest has a prompt of its own.
+fn prompt_asked_once(x: &Exchange<'_>) -> Sight {
+    judged(span(x, "first").map(|within| {
+        let at = *within.end();
+        let starts = x.launches("two").len();
+        let of = |method| {
+            let all = frames_at(x, method, point::SYSTEM_PROMPT_BUILD);
+            all.filter(|(entry, _)| is_to(x, entry, "two")).collect::<Vec<_>>()
+        };
+        let (asked, told) = (of(contract::INTERCEPT), of(contract::EVENT));
+        let finals = told.iter().filter(|(_, params)| params.raw().contains("sidecert-prompt")).count();
+        if asked.len() == starts && told.len() == starts && finals == starts {
+            return Sight::Saw(ASKED_ONCE, at);
+        }
+        let (asked, told) = (asked.len(), told.len());
+        let actual =
+            format!("{asked} intercepts and {told} events, {finals} of them with it, of {starts} starts");
+        Sight::SawOther { at, actual }
+    }))
+}
+
+/// Whether somebody who looks was told that events of a guest were lost, where some were.
+fn dropped_told(x: &Exchange<'_>) -> Sight {
+    judged(span(x, "read").map(|within| {
+        let passed = asks_at(x, point::CONTEXT_PREPARE).filter(|(entry, _)| is_to(x, entry, ONE)).count();
+        let told = frames_at(x, contract::EVENT, point::CONTEXT_PREPARE);
+        let told = told.filter(|(entry, _)| is_to(x, entry, "two")).count();
+        // A guest that was cut off, or that everything waits for, has not lost events alone.
+        if told >= passed || !matches!(slow_reader_spared(x), Sight::Saw(..)) {
+            return not_provoked("dropped an event");
+        }
+        // That its time was over when it did not answer is told as well, and is another thing.
+        let says = |text: &str| {
+            let text = text.to_lowercase();
+            text.contains("two") && DROP_WORDS.iter().any(|word| text.contains(word))
+        };
+        let heard = x.entries().iter().find(|entry| match &entry.event.kind {
+            Kind::Told { what: Told::Shown | Told::Found, json, .. } => says(json),
+            Kind::Stderr { text, .. } => says(text),
+            _ => false,
+        });
+        match heard {
+            Some(entry) => Sight::Saw(DROP_TOLD, entry.at),
+            None => {
+                let actual = format!("{} events were dropped, and nobody was told", passed - told);
+                Sight::SawOther { at: *within.end(), actual }
+            }
+        }
+    }))
+}
+
+/// What a host may say of events that were lost.
+const DROP_WORDS: [&str; 7] = ["drop", "discard", "lost", "queue", "overflow", "丢弃", "队列"];
 
 fn told_once(x: &Exchange<'_>) -> Sight {
     judged(span(x, TURN).map(|within| {

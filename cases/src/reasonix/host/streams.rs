@@ -32,6 +32,8 @@ const CARRIED: Seen = Seen("it carried what it has to");
 const FROM_ONE: Seen = Seen("1");
 pub(super) const IN_ORDER: Seen = Seen("each piece was shown once, in the order of the numbers");
 const LAST_COPY: Seen = Seen("of two that waited under one number, the later was shown");
+const UP_TO_END: Seen = Seen("what is numbered up to the end was shown, and no more");
+const SHOWN: Seen = Seen("it was shown");
 const NOT_SHOWN: Seen = Seen("it was not shown");
 const NAMED: Seen = Seen("the user was told which chunk is missing");
 const STAYED_OPEN: Seen = Seen("the stream stayed open");
@@ -105,6 +107,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("What is numbered beyond the end of a stream, or comes behind it, is not shown.", &[PROVIDERS])
         .accepts(&[specified(NOT_SHOWN)])
         .checked(After(&BROKEN, nothing_beyond)),
+    must("reasonix/host-streams/end-below-chunks", Host)
+        .says("A stream whose end is below what came before does not end well beyond it.", &[PROVIDERS])
+        .accepts(&[specified(FAILED), specified(UP_TO_END), observed(IN_ORDER)])
+        .checked(After(&BROKEN, end_below)),
     must("reasonix/host-streams/beyond-end-fails", Host)
         .says("A chunk beyond the end of a stream that is not complete interrupts it.", &[])
         .accepts(FAILS_OBSERVED)
@@ -163,6 +169,10 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("A stream whose guest dies is interrupted.", &[PROVIDERS, Cite::Seed("生命周期", "Lifecycle")])
         .accepts(FAILS)
         .checked(After(&CRASH, |x| came(x, "crash"))),
+    must("reasonix/host-streams/crash-shows-what-came", Host)
+        .says("What had come of a stream before its guest died is shown.", &[])
+        .accepts(&[observed(SHOWN)])
+        .checked(After(&CRASH, shown_before_crash)),
     must("reasonix/host-streams/slow-reader-interrupts", Host)
         .says(
             "A stream that is taken more slowly than it comes is interrupted, and not cut short in silence.",
@@ -393,6 +403,7 @@ static BROKEN: ScriptDef = ScriptDef {
             ("beyond-missing", accepted([end(1), text(2, "behind-"), one.clone()])),
             ("beyond-waiting", accepted([one.clone(), text(3, "behind-"), end(2), two.clone()])),
             ("beyond-complete", accepted([one.clone(), end(1), text(2, "behind-")])),
+            ("end-below", accepted([one.clone(), two.clone(), end(1)])),
             ("ends-differ", accepted([one.clone(), three.clone(), end(3), end(4), two, text(4, "four-")])),
             ("end-error", accepted([one.clone(), end_of(STREAM, 1, r#","error":"the model gave up""#)])),
             ("end-interrupted", accepted([one.clone(), end_of(STREAM, 1, r#","interrupted":true"#)])),
@@ -619,6 +630,28 @@ fn unseen(x: &Exchange<'_>, label: &str, text: &str) -> Sight {
 fn nothing_beyond(x: &Exchange<'_>) -> Sight {
     let labels = ["beyond-missing", "beyond-waiting", "beyond-complete"];
     all(labels.into_iter().map(|label| unseen(x, label, "behind-")), NOT_SHOWN)
+}
+
+fn end_below(x: &Exchange<'_>) -> Sight {
+    match came(x, "end-below") {
+        Sight::Saw(DONE, _) => shows_as(x, "end-below", &[("one-two-", IN_ORDER), ("one-", UP_TO_END)]),
+        other => other,
+    }
+}
+
+fn shown_before_crash(x: &Exchange<'_>) -> Sight {
+    match came(x, "crash") {
+        Sight::Saw(FAILED, _) => {}
+        Sight::Saw(..) => return Sight::Undecided(Why::NotProvoked("the stream did not fail".into())),
+        other => return other,
+    }
+    sight(span(x, "crash").map(|(from, at, outcome)| {
+        let told = super::says(outcome).is_some_and(|it| it.contains("one-"));
+        if told || texts(x, from, at).any(|it| it.contains("one-")) {
+            return Sight::Saw(SHOWN, at);
+        }
+        Sight::SawOther { at, actual: "it was not shown".to_owned() }
+    }))
 }
 
 fn late_ignored(x: &Exchange<'_>) -> Sight {

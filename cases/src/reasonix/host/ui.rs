@@ -32,6 +32,7 @@ const DECLINED: Seen = Seen("it was answered, and declined");
 const ERROR: Seen = Seen("it was refused with an error");
 const NAMED: Seen = Seen("what was shown named its plugin");
 const SENT: Seen = Seen("the guest was asked");
+const HANDED_ON: Seen = Seen("the guest was given each of them");
 const NOT_SENT: Seen = Seen("the guest was not asked");
 const REACHED: Seen = Seen("its owner was told, once, with the surface and the values");
 const OF_ITS_KIND: Seen = Seen("a boolean, a text, a text, and a list of texts");
@@ -105,6 +106,13 @@ pub(super) const ROWS: &[Requirement] = &[
         .says("An action that the user invokes reaches the plugin that declared it.", &[UI])
         .accepts(&[specified(SENT)])
         .checked(After(&ACTIONS, declared_action)),
+    must("reasonix/host-ui/action-args-handed-on", Host)
+        .says(
+            "What the user gives with an action reaches its plugin, as texts by their names.",
+            &[Cite::Schema("/$defs/UIActionParams/properties/args")],
+        )
+        .accepts(&[observed(HANDED_ON)])
+        .checked(After(&ARGS, args_handed_on)),
     must("reasonix/host-ui/undeclared-actions-not-asked", Host)
         .says("An action that its plugin did not declare never reaches it.", &[UI])
         .accepts(&[specified(NOT_SENT)])
@@ -278,6 +286,19 @@ static ACTIONS: ScriptDef = ScriptDef {
     },
 };
 
+/// What the user gives with an action. Not every driver can, so it is given here alone.
+static ARGS: ScriptDef = ScriptDef {
+    name: "action-with-args",
+    process: Process::Tour,
+    needs: &[],
+    build: |setting| {
+        let it = begin("action-with-args", setting, &[Plugin::new(setting, ONE)]);
+        let args = r#"{"who":"Ada","many":"3"}"#;
+        let what = format!(r#"{{"do":"action","plugin":"{ONE}","action":"{ACTION}","args":{args}}}"#);
+        stop(it.step(ask("args", &what)).step(outcome("args")))
+    },
+};
+
 /// An action that nobody declares.
 const UNDECLARED: &str = "sidecert-none";
 
@@ -324,7 +345,7 @@ static PROMPTS: ScriptDef = ScriptDef {
 };
 
 /// Asks the user something, and lets the driver do this about it.
-fn prompted(script: Script, label: &str, kind: &str, payload: &str, does: &str) -> Script {
+pub(super) fn prompted(script: Script, label: &str, kind: &str, payload: &str, does: &str) -> Script {
     let behind = format!("behind-{label}");
     let given = format!("given-{label}");
     let does = format!(r#"{{"do":"answer","prompt":{{"$capture":"prompt"}},{does}}}"#);
@@ -430,6 +451,22 @@ fn declared_action(x: &Exchange<'_>) -> Sight {
         }
         other => other,
     }
+}
+
+fn args_handed_on(x: &Exchange<'_>) -> Sight {
+    let Some((entry, params)) = x.asked(contract::UI_ACTION).next() else {
+        return match came(x, "args") {
+            Sight::Saw(..) => not_provoked("asked the guest"),
+            other => other,
+        };
+    };
+    let args = params.and_then(|it| it.get("args"));
+    let is = |name: &str, text: &str| args.and_then(|it| it.get(name)?.as_str()).is_some_and(|it| it == text);
+    if is("who", "Ada") && is("many", "3") {
+        return Sight::Saw(HANDED_ON, entry.at);
+    }
+    let args = args.map_or("none", |it| it.raw());
+    Sight::SawOther { at: entry.at, actual: format!("the args {}", short(args)) }
 }
 
 fn undeclared_action(x: &Exchange<'_>) -> Sight {

@@ -138,7 +138,8 @@ async fn chain(
         let ruling = ask(core, plugin, way.point, given, false).await;
         let (ends_chain, rules) = match &ruling {
             Ok(Ruling::Block(_)) => (hooks.block_ends_chain, false),
-            Ok(Ruling::Allow | Ruling::Deny) => (hooks.ruling_ends_chain, true),
+            Ok(Ruling::Allow) => (hooks.ruling_ends_chain && hooks.allow_ends_chain, true),
+            Ok(Ruling::Deny) => (hooks.ruling_ends_chain, true),
             _ => (false, false),
         };
         follow(core, plugin, ruling, way)?;
@@ -388,7 +389,7 @@ fn tell(core: &Shared<'_>, plugin: &Plugin, point: &str, payload: &str) {
     let unread = core.on(link, |connection| connection.events_unread()).unwrap_or_default();
     if unread >= core.manners.hooks.events_queued {
         let told = core.on(link, |connection| std::mem::replace(&mut connection.overflow_told, true));
-        if told == Some(false) {
+        if told == Some(false) && core.manners.hooks.tells_overflow {
             let text = format!("plugin {} reads too slowly: events are dropped", plugin.name);
             core.tell("warning", &text, Some(&plugin.name));
         }

@@ -32,6 +32,8 @@ pub(super) struct Stream {
     waiting: BTreeMap<u64, Value>,
     delivered: VecDeque<Value>,
     end: Option<End>,
+    /// Whether nothing of it counts, though it was complete.
+    forgotten: bool,
     over: Option<Result<(), Failure>>,
     /// Since when a chunk is missing.
     gap_since: Option<Micros>,
@@ -59,6 +61,7 @@ impl Stream {
             waiting: BTreeMap::new(),
             delivered: VecDeque::new(),
             end: None,
+            forgotten: false,
             over: None,
             gap_since: None,
             active_at: now,
@@ -108,6 +111,8 @@ impl Stream {
         let delivered = self.next - 1;
         if let Some(seq) = beyond.filter(|_| manners.end_freezes) {
             self.over = Some(interrupted(format!("chunk {seq} is beyond the end of the stream")));
+        } else if end.last < delivered && manners.end_below_forgets {
+            self.forgotten = true;
         } else if end.last < delivered && manners.end_below_delivered_fails {
             self.over = Some(interrupted(format!("chunk {delivered} is beyond the end of the stream")));
         } else if !end.error.is_empty() && manners.end_errors_count {
@@ -338,7 +343,11 @@ async fn collect(core: &Shared<'_>, link: LinkId, id: &str) -> (Said, Result<(),
                     }
                 }
             }
-            Ok(Taken::Over(outcome)) => return (said, outcome),
+            Ok(Taken::Over(outcome)) => {
+                let forgotten = core.on(link, |it| it.streams.get(id).is_some_and(|it| it.forgotten));
+                let said = if forgotten == Some(true) { Said::default() } else { said };
+                return (said, outcome);
+            }
             Err(_) => return (said, interrupted("its stream is gone")),
         }
     }

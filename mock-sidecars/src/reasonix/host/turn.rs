@@ -73,6 +73,9 @@ fn tool_schemas() -> Value {
 pub(super) async fn begun(core: &Shared<'_>) -> Result<(), Stop> {
     let workspace = core.session(|session| session.workspace.clone()).unwrap_or_default();
     let payload = json!({"prompt": PROMPT, "workspaceRoot": workspace});
+    if !core.manners.hooks.builds_prompt_once {
+        pass(core, point::SYSTEM_PROMPT_BUILD, payload.clone(), None).await?;
+    }
     let passage = pass(core, point::SYSTEM_PROMPT_BUILD, payload, None).await?;
     core.session(|session| text(&passage.payload, "prompt").clone_into(&mut session.prompt));
     session_point(core, point::SESSION_START).await
@@ -132,6 +135,9 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
     let request = json!({"messages": messages, "tools": tool_schemas(), "maxTokens": TOKENS_MOST});
     let request = pass(core, point::PROVIDER_REQUEST, json!({ "request": request }), None).await?;
     let request = &request.payload["request"];
+    if !core.manners.hooks.request_is_ephemeral {
+        core.session(|session| session.history = request["messages"].as_array().cloned().unwrap_or_default());
+    }
     let (mut said, mut outcome) = streams::answer(core, model, request, effort).await;
     if outcome.is_err()
         && core.manners.streams.falls_back
@@ -140,7 +146,9 @@ async fn round(core: &Shared<'_>, model: &Model, effort: Option<&str>) -> Result
         (said, outcome) = streams::answer(core, &other, request, effort).await;
     }
     if let Err(failure) = outcome {
-        show(core, &said.text).await?;
+        if core.manners.streams.shows_interrupted {
+            show(core, &said.text).await?;
+        }
         return Err(Stop::Failed(failure));
     }
     let came = response(&said);

@@ -75,6 +75,7 @@ pub(super) fn published(core: &Shared<'_>, link: LinkId, id: &str, params: Node<
         }
     }
     let event = if kind == "status" { "extension_status" } else { "extension_surface" };
+    core.note(&format!("plugin {plugin} shows {surface}: {}", summary(&payload)));
     let detail = json!({"plugin": plugin, "surface": surface, "kind": kind}).to_string();
     piece(core, json!({"kind": event, "text": says, "detail": detail}), shown);
 }
@@ -253,7 +254,8 @@ pub(super) async fn invoke(core: &Shared<'_>, ask: &Value) -> Result<String, Not
         return Err(NotDone::Refused(format!("there is no action /{plugin}:{action}")));
     }
     let mut params = json!({"actionId": action});
-    if ask["args"].as_object().is_some_and(|args| !args.is_empty()) {
+    let given = ask["args"].as_object().is_some_and(|args| !args.is_empty());
+    if given && core.manners.ui.hands_on_args {
         params["args"] = ask["args"].clone();
     }
     let result = done_by_user(core, link, contract::UI_ACTION, params).await?;

@@ -1,14 +1,25 @@
 //! What a host can do wrong when it asks its guests.
 
-use sidecert_proto::reasonix::contract::point;
+use sidecert_proto::reasonix::contract::{self, point};
 
-use super::manner;
-use crate::Flaw;
+use super::{frame, manner};
 use crate::reasonix::host::Check;
+use crate::{Flaw, Misdeed, Trigger};
 
 pub(super) const FLAWS: &[Flaw] = &[
-    manner("host-repeats-numbers", &["reasonix/host-interception/sequence-counted"], |it| {
-        it.hooks.seq_step = 0;
+    manner(
+        "host-repeats-numbers",
+        &["reasonix/host-interception/sequence-counted", "reasonix/host-interception/counted-from-one"],
+        |it| it.hooks.seq_step = 0,
+    ),
+    frame(
+        "host-misnames-a-count",
+        &["reasonix/host-interception/payloads-fit"],
+        Trigger::Asks(contract::INTERCEPT),
+        Misdeed::Edit(r#""toolCount":"#, r#""tools":"#),
+    ),
+    manner("host-skips-numbers", &["reasonix/host-interception/counted-from-one"], |it| {
+        it.hooks.seq_step = 2;
     }),
     manner(
         "host-asks-higher-priorities-first",
@@ -71,9 +82,14 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-interception/required-failure-fails",
             "reasonix/host-interception/time-kept",
             "reasonix/host-interception/allow-only-for-permissions",
+            "reasonix/host-interception/allow-nowhere-else",
+            "reasonix/host-interception/tools-allowed-as-permissions-only",
             "reasonix/host-interception/odd-rulings-fail",
             "reasonix/host-interception/replacement-demanded",
             "reasonix/host-interception/replacements-checked",
+            "reasonix/host-interception/unknown-roles-refused",
+            "reasonix/host-interception/nameless-tools-refused",
+            "reasonix/host-interception/calls-without-id-refused",
             "reasonix/host-interception/schema-binds-replacements",
             "reasonix/host-interception/tool-replacement-checked",
             "reasonix/host-slots/owner-required",
@@ -99,6 +115,10 @@ pub(super) const FLAWS: &[Flaw] = &[
         &[
             "reasonix/host-interception/allow-only-for-permissions",
             "reasonix/host-interception/deny-only-for-permissions",
+            "reasonix/host-interception/allow-nowhere-else",
+            "reasonix/host-interception/deny-nowhere-else",
+            "reasonix/host-interception/tools-allowed-as-permissions-only",
+            "reasonix/host-interception/tools-denied-as-permissions-only",
         ],
         |it| it.hooks.rulings_anywhere = true,
     ),
@@ -119,6 +139,9 @@ pub(super) const FLAWS: &[Flaw] = &[
         "host-passes-over-misfits",
         &[
             "reasonix/host-interception/replacements-checked",
+            "reasonix/host-interception/unknown-roles-refused",
+            "reasonix/host-interception/nameless-tools-refused",
+            "reasonix/host-interception/calls-without-id-refused",
             "reasonix/host-interception/schema-binds-replacements",
             "reasonix/host-interception/tool-replacement-checked",
             "reasonix/host-slots/owner-failure-fails",
@@ -156,6 +179,8 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-events/slow-reader-spared",
             "reasonix/host-interception/optional-warned-once",
             "reasonix/host-interception/deny-only-for-permissions",
+            "reasonix/host-interception/deny-nowhere-else",
+            "reasonix/host-interception/tools-denied-as-permissions-only",
             "reasonix/host-interception/bad-replacement-not-used",
             "reasonix/host-interception/odd-rulings-contained",
         ],
@@ -177,12 +202,16 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-asks-on-behind-a-deny", &["reasonix/host-interception/permission-ends-chain"], |it| {
         it.hooks.ruling_ends_chain = false;
     }),
+    manner("host-asks-on-behind-an-allow", &["reasonix/host-interception/permission-ends-chain"], |it| {
+        it.hooks.allow_ends_chain = false;
+    }),
     manner("host-runs-what-it-is-given", &["reasonix/host-interception/tool-replacement-checked"], |it| {
         it.hooks.checks_arguments = false;
     }),
     manner(
         "host-runs-tools-meanwhile",
         &[
+            "reasonix/host-interception/tools-allowed-as-permissions-only",
             "reasonix/host-interception/operation-waits",
             "reasonix/host-interception/tool-replacement-checked",
             "reasonix/host-slots/tool-owner-rules",
@@ -203,7 +232,12 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner(
         "host-asks-the-model-meanwhile",
         &[
+            "reasonix/host-interception/allow-nowhere-else",
+            "reasonix/host-interception/request-replaced-once",
             "reasonix/host-interception/request-waits",
+            "reasonix/host-interception/unknown-roles-refused",
+            "reasonix/host-interception/nameless-tools-refused",
+            "reasonix/host-interception/calls-without-id-refused",
             "reasonix/host-interception/schema-binds-replacements",
             "reasonix/host-members/null-parameters-refused",
         ],
@@ -224,6 +258,8 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner(
         "host-asks-everyone",
         &[
+            "reasonix/host-slots/prompt-asked-once",
+            "reasonix/host-streams/crash-shows-what-came",
             "reasonix/host-interception/asked-where-installed",
             "reasonix/host-slots/owner-continues",
             "reasonix/host-slots/owner-failure-fails",
@@ -235,7 +271,12 @@ pub(super) const FLAWS: &[Flaw] = &[
     }),
     manner(
         "host-gives-contexts-less-time",
-        &["reasonix/host-interception/long-time", "reasonix/host-interception/compaction-time"],
+        &[
+            "reasonix/host-interception/long-time",
+            "reasonix/host-interception/compaction-time",
+            "reasonix/host-slots/prompt-time",
+            "reasonix/host-slots/session-time",
+        ],
         |it| it.hooks.long_millis = 20_000,
     ),
     manner("host-gives-requests-less-time", &["reasonix/host-interception/other-time"], |it| {
@@ -252,6 +293,14 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-keeps-replaced-contexts", &["reasonix/host-interception/context-replaced-once"], |it| {
         it.hooks.context_is_ephemeral = false;
     }),
+    manner(
+        "host-keeps-replaced-requests",
+        &[
+            "reasonix/host-interception/request-replaced-once",
+            "reasonix/host-interception/context-replaced-once",
+        ],
+        |it| it.hooks.request_is_ephemeral = false,
+    ),
     manner("host-forgets-replaced-answers", &["reasonix/host-interception/response-kept"], |it| {
         it.hooks.response_is_kept = false;
     }),

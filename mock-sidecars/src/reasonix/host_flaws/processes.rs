@@ -80,6 +80,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner(
         "host-falls-back-to-another-model",
         &[
+            "reasonix/host-streams/end-below-chunks",
             "reasonix/host-processes/no-fallback-model",
             "reasonix/host-streams/beyond-end-fails",
             "reasonix/host-streams/ends-agree",

@@ -144,6 +144,12 @@ pub(super) const FLAWS: &[Flaw] = &[
         &["reasonix/host-streams/declined-cancelled", "reasonix/host-streams/cancel-told"],
         |it| it.streams.cancels = false,
     ),
+    manner("host-forgets-what-goes-on", &["reasonix/host-streams/end-below-chunks"], |it| {
+        it.streams.end_below_forgets = true;
+    }),
+    manner("host-hides-what-came", &["reasonix/host-streams/crash-shows-what-came"], |it| {
+        it.streams.shows_interrupted = false;
+    }),
     manner(
         "host-takes-a-crash-for-the-end",
         &[

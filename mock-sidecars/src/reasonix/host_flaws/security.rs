@@ -21,9 +21,15 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-knows-few-shapes", &["reasonix/host-security/known-shapes-masked"], |it| {
         it.redacts.rules = 5;
     }),
-    manner("host-shows-keys-on-surfaces", &["reasonix/host-security/surfaces-masked"], |it| {
-        it.redacts.ui = false;
-    }),
+    manner(
+        "host-shows-keys-on-surfaces",
+        &[
+            "reasonix/host-security/surfaces-masked",
+            "reasonix/host-security/prompts-masked",
+            "reasonix/host-security/action-results-masked",
+        ],
+        |it| it.redacts.ui = false,
+    ),
     manner("host-shows-keys-of-models", &["reasonix/host-security/provider-errors-masked"], |it| {
         it.redacts.provider_errors = false;
     }),

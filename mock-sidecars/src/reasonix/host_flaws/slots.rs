@@ -60,7 +60,9 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-slots/phases-match",
             "reasonix/host-events/final-payload",
             "reasonix/host-slots/permission-owner-denies",
+            "reasonix/host-slots/permission-owner-allows",
             "reasonix/host-slots/system-prompt-owner",
+            "reasonix/host-slots/prompt-asked-once",
         ],
         |it| it.hooks.asks_owners = false,
     ),
@@ -91,11 +93,21 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-tells-nothing-of-other-conversations", &["reasonix/host-events/rotation-told"], |it| {
         it.hooks.untold = &[point::SESSION_ROTATE];
     }),
-    manner("host-tells-what-came", &["reasonix/host-events/final-payload"], |it| {
-        it.hooks.events_are_final = false;
-    }),
+    manner(
+        "host-tells-what-came",
+        &["reasonix/host-slots/prompt-asked-once", "reasonix/host-events/final-payload"],
+        |it| {
+            it.hooks.events_are_final = false;
+        },
+    ),
     manner("host-tells-owners-twice", &["reasonix/host-events/told-once"], |it| {
         it.hooks.events_once = false;
+    }),
+    manner("host-drops-events-in-silence", &["reasonix/host-events/dropped-told"], |it| {
+        it.hooks.tells_overflow = false;
+    }),
+    manner("host-builds-prompts-twice", &["reasonix/host-slots/prompt-asked-once"], |it| {
+        it.hooks.builds_prompt_once = false;
     }),
     manner("host-waits-for-readers", &["reasonix/host-events/slow-reader-spared"], |it| {
         it.hooks.events_wait = true;

@@ -92,6 +92,9 @@ pub(super) const FLAWS: &[Flaw] = &[
             r#"{"jsonrpc":"2.0","id":{"$capture":"id"},"error":{"code":-32602,"message":"no choices","data":{"reason":"invalid_params","retryable":false}}}"#,
         ),
     ),
+    manner("host-keeps-args", &["reasonix/host-ui/action-args-handed-on"], |it| {
+        it.ui.hands_on_args = false;
+    }),
     manner("host-answers-in-texts", &["reasonix/host-ui/answers-of-their-kind"], |it| {
         it.ui.typed_answers = false;
     }),

@@ -42,6 +42,8 @@ pub struct Hooks {
     pub tells_block_reasons: bool,
     /// Nobody is asked after an allow or a deny. Conforms: yes.
     pub ruling_ends_chain: bool,
+    /// Nobody is asked after an allow either. Conforms: yes.
+    pub allow_ends_chain: bool,
     /// Allow and deny are followed at every point. Conforms: no.
     pub rulings_anywhere: bool,
     /// An allow prevails over the deny of the host, and is told. Conforms: yes.
@@ -112,6 +114,10 @@ pub struct Hooks {
     pub events_wait: bool,
     /// How many events wait for a guest that does not read. Conforms: 16.
     pub events_queued: usize,
+    /// The user is told of a guest whose events are dropped. Conforms: yes.
+    pub tells_overflow: bool,
+    /// The system prompt is built once. Conforms: yes; else twice.
+    pub builds_prompt_once: bool,
     /// Who intercepts a point is what the manifest says. Conforms: yes; else what the guest subscribed to.
     pub by_manifest: bool,
     /// The owner of a slot is required at every point. Conforms: yes.
@@ -122,6 +128,8 @@ pub struct Hooks {
     pub failure_ends: bool,
     /// What guests make of the context is for one request. Conforms: yes; else it is kept.
     pub context_is_ephemeral: bool,
+    /// What guests make of a request is for that request. Conforms: yes; else the conversation goes on with it.
+    pub request_is_ephemeral: bool,
     /// What guests make of an answer is kept. Conforms: yes; else the answer as it came.
     pub response_is_kept: bool,
 }
@@ -146,6 +154,7 @@ impl Default for Hooks {
             blocks_unexplained: true,
             tells_block_reasons: true,
             ruling_ends_chain: true,
+            allow_ends_chain: true,
             rulings_anywhere: false,
             allow_prevails: true,
             deny_prevails: true,
@@ -186,6 +195,9 @@ impl Default for Hooks {
             errors_fail: true,
             failure_ends: false,
             context_is_ephemeral: true,
+            request_is_ephemeral: true,
+            tells_overflow: true,
+            builds_prompt_once: true,
             response_is_kept: true,
         }
     }
@@ -283,6 +295,10 @@ pub struct Streams {
     pub end_freezes: bool,
     /// An end below what was delivered fails. Conforms: yes.
     pub end_below_delivered_fails: bool,
+    /// All of an answer is forgotten that ends below what was delivered. Conforms: no.
+    pub end_below_forgets: bool,
+    /// What came of a stream that failed is shown. Conforms: yes.
+    pub shows_interrupted: bool,
     /// Two different ends fail. Conforms: yes.
     pub ends_must_agree: bool,
     /// Chunks of another generation are dropped, where the contract has one in them. Conforms: yes.
@@ -344,6 +360,8 @@ impl Default for Streams {
             names_gap: true,
             end_freezes: true,
             end_below_delivered_fails: true,
+            end_below_forgets: false,
+            shows_interrupted: true,
             ends_must_agree: true,
             checks_generation: true,
             checks_chunks: true,
@@ -385,6 +403,8 @@ pub struct Ui {
     pub inert_markup: bool,
     /// An action is the plugin's to do. Conforms: yes.
     pub asks_actions: bool,
+    /// What the user gives with an action is handed on. Conforms: yes.
+    pub hands_on_args: bool,
     /// Only actions that were declared are invoked. Conforms: yes.
     pub declared_actions_only: bool,
     /// Forms go to whoever published them. Conforms: yes; else to the first plugin.
@@ -411,6 +431,7 @@ impl Default for Ui {
             checks_surfaces: true,
             inert_markup: true,
             asks_actions: true,
+            hands_on_args: true,
             declared_actions_only: true,
             forms_to_owner: true,
             current_session: true,
