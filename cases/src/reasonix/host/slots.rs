@@ -500,10 +500,11 @@ fn permission_owner_allows(x: &Exchange<'_>) -> Sight {
             let actual = "the owner was not asked".to_owned();
             return Sight::SawOther { at: *within.end(), actual };
         }
-        match ran_as(x, "allowed", "plain", true, RAN) {
-            Sight::SawOther { .. } => ran_as(x, "allowed", "plain", false, DID_NOT_RUN),
-            sight => sight,
+        let ran = ran_as(x, "allowed", "plain", true, RAN);
+        if matches!(ran, Sight::SawOther { .. }) {
+            return ran_as(x, "allowed", "plain", false, DID_NOT_RUN);
         }
+        ran
     }))
 }
 
