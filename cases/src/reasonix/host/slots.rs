@@ -683,13 +683,11 @@ fn dropped_told(x: &Exchange<'_>) -> Sight {
             Kind::Stderr { text, .. } => says(text),
             _ => false,
         });
-        match heard {
-            Some(entry) => Sight::Saw(DROP_TOLD, entry.at),
-            None => {
-                let actual = format!("{} events were dropped, and nobody was told", passed - told);
-                Sight::SawOther { at: *within.end(), actual }
-            }
+        if let Some(entry) = heard {
+            return Sight::Saw(DROP_TOLD, entry.at);
         }
+        let actual = format!("{} events were dropped, and nobody was told", passed - told);
+        Sight::SawOther { at: *within.end(), actual }
     }))
 }
 
