@@ -140,8 +140,11 @@ fn denials_pass(x: &Exchange<'_>) -> Sight {
 fn asked_about_tool(x: &Exchange<'_>, label: &str, name: &str, runs: bool) -> Sight {
     let points = if runs { &TOOL_POINTS[..] } else { &TOOL_POINTS[..1] };
     let everywhere = points.iter().try_fold(true, |so_far, at| Ok(so_far && was_asked(x, label, name, at)?));
-    judged(everywhere.map(|asked| match asked {
-        true => ran_as(x, label, "plain", runs, if runs { RAN } else { DID_NOT_RUN }),
-        false => not_provoked("asked about the tool"),
+    judged(everywhere.map(|asked| {
+        if asked {
+            ran_as(x, label, "plain", runs, if runs { RAN } else { DID_NOT_RUN })
+        } else {
+            not_provoked("asked about the tool")
+        }
     }))
 }

@@ -500,10 +500,11 @@ fn permission_owner_allows(x: &Exchange<'_>) -> Sight {
             let actual = "the owner was not asked".to_owned();
             return Sight::SawOther { at: *within.end(), actual };
         }
-        match ran_as(x, "allowed", "plain", true, RAN) {
-            Sight::SawOther { .. } => ran_as(x, "allowed", "plain", false, DID_NOT_RUN),
-            sight => sight,
+        let ran = ran_as(x, "allowed", "plain", true, RAN);
+        if matches!(ran, Sight::SawOther { .. }) {
+            return ran_as(x, "allowed", "plain", false, DID_NOT_RUN);
         }
+        ran
     }))
 }
 
@@ -682,13 +683,11 @@ fn dropped_told(x: &Exchange<'_>) -> Sight {
             Kind::Stderr { text, .. } => says(text),
             _ => false,
         });
-        match heard {
-            Some(entry) => Sight::Saw(DROP_TOLD, entry.at),
-            None => {
-                let actual = format!("{} events were dropped, and nobody was told", passed - told);
-                Sight::SawOther { at: *within.end(), actual }
-            }
+        if let Some(entry) = heard {
+            return Sight::Saw(DROP_TOLD, entry.at);
         }
+        let actual = format!("{} events were dropped, and nobody was told", passed - told);
+        Sight::SawOther { at: *within.end(), actual }
     }))
 }
 
