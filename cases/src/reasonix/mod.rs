@@ -16,7 +16,7 @@ mod visit;
 
 use sidecert_proto::json::{Tape, quoted};
 use sidecert_proto::reasonix::contract::{self, Limits};
-use sidecert_proto::reasonix::{host as peer, session};
+use sidecert_proto::reasonix::{host as peer, prose, session};
 use sidecert_proto::requirement::{Accepts, Basis, Editions, Requirement, Seen};
 use sidecert_proto::script::{Process, ScriptDef, Setting};
 use sidecert_proto::suite::{Exercise, Provocation, Suite};
@@ -155,6 +155,7 @@ const FAMILY: Suite = Suite {
     title: "Reasonix Extension Protocol",
     edition: 0,
     contract: contract::v1,
+    read: contract::read,
     requirements: REQUIREMENTS,
     rules: session::RULES,
     opening: &HANDSHAKE,
@@ -169,6 +170,7 @@ const FAMILY: Suite = Suite {
     // A body of exactly the limit, with its LF one byte more, is read: nothing is asserted of it either way.
     line_bytes_max: |contract| Limits::of(contract).frame_bytes,
     timed: TIMED,
+    free: prose::FREE,
     provocations: PROVOCATIONS,
     exercises: EXERCISES,
 };
