@@ -52,6 +52,11 @@ pub struct Suite {
     pub timed: &'static [&'static str],
     /// The members of its frames that hold what somebody wrote, and no name.
     pub free: Free,
+    /// Where guests have tools to call: why calls that the user asked for are not made, a line each, once the target has
+    /// declared its tools.
+    pub calls: Option<fn(&Setting<'_>) -> Vec<String>>,
+    /// The contract with the bounds of an older generation, where there was one.
+    pub older: Option<fn(&Contract) -> Contract>,
     /// What the user may make possible.
     pub provocations: &'static [Provocation],
     /// What the user may let us do.
