@@ -4,13 +4,41 @@
 //! and the judges that read what happened. Whoever adds a row adds a flaw that breaks it (CONTRIBUTING).
 
 pub mod reasonix;
+pub mod webcodex;
 
+use sidecert_proto::requirement::Requirement;
 use sidecert_proto::suite::Suite;
 
 /// Every suite, in the order in which they are listed.
-pub static SUITES: &[&Suite] = &[&reasonix::V1, &reasonix::V2];
+pub static SUITES: &[&Suite] = &[&reasonix::V1, &reasonix::V2, &webcodex::V1];
 
 /// The suite of this name.
 pub fn suite(name: &str) -> Option<&'static Suite> {
     SUITES.iter().copied().find(|suite| suite.name == name)
+}
+
+/// How many rows all sections have.
+const fn count(sections: &[&[Requirement]]) -> usize {
+    let (mut section, mut rows) = (0, 0);
+    while section < sections.len() {
+        rows += sections[section].len();
+        section += 1;
+    }
+    rows
+}
+
+/// The rows of all sections in one table.
+const fn joined<const N: usize>(sections: &[&[Requirement]]) -> [Requirement; N] {
+    let mut table = [sections[0][0]; N];
+    let (mut section, mut place) = (0, 0);
+    while section < sections.len() {
+        let mut row = 0;
+        while row < sections[section].len() {
+            table[place] = sections[section][row];
+            place += 1;
+            row += 1;
+        }
+        section += 1;
+    }
+    table
 }

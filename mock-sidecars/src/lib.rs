@@ -4,18 +4,21 @@
 //! input. A [`Flaw`] is one named departure from that, and names every requirement that it breaks. The Python guest
 //! beside this crate shares no code with it.
 
+mod conforming;
 mod host;
 pub mod reasonix;
+pub mod webcodex;
 
 pub use host::MockHost;
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use conforming::Conforming;
 use sidecert_proto::contract::Side;
 use sidecert_proto::json::Tape;
 use sidecert_proto::machine::{Action, Input, LinkId, Machine, Micros};
-use sidecert_proto::reasonix::guest::{Features, Guest, Phase, Said};
+use sidecert_proto::reasonix::guest::{Features, Phase, Said};
 use sidecert_proto::requirement::{Editions, Id};
 use sidecert_proto::script::{Captures, Pattern, Template};
 use sidecert_proto::suite::Suite;
@@ -172,8 +175,11 @@ pub fn every_flaw(suite: &Suite) -> impl Iterator<Item = &'static Flaw> {
 /// The flaws of the mocks of `suite` on `side`.
 pub fn flaws(suite: &Suite, side: Side) -> impl Iterator<Item = &'static Flaw> {
     let edition = suite.edition;
-    let hosts = reasonix::host_flaws::FLAWS.iter().copied().flatten();
-    let all = reasonix::FLAWS.iter().chain(hosts);
+    let (guests, hosts): (_, &[&[Flaw]]) = match suite.family {
+        webcodex::FAMILY => (webcodex::FLAWS, &[]),
+        _ => (reasonix::FLAWS, reasonix::host_flaws::FLAWS),
+    };
+    let all = guests.iter().chain(hosts.iter().copied().flatten());
     all.filter(move |flaw| flaw.side == side && flaw.editions & edition != 0)
 }
 
@@ -181,7 +187,7 @@ pub fn flaws(suite: &Suite, side: Side) -> impl Iterator<Item = &'static Flaw> {
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "what has happened to it: each can be so by itself")]
 pub struct Mock<'c> {
-    guest: Guest<'c>,
+    guest: Conforming<'c>,
     frame_bytes: usize,
     flaw: Option<&'static Flaw>,
     /// What the flaw's trigger looks for in a line.
@@ -229,7 +235,7 @@ impl<'c> Mock<'c> {
             _ => frame_bytes - 1,
         };
         Self {
-            guest: Guest::new(contract, features),
+            guest: Conforming::of(suite, contract, features),
             frame_bytes,
             flaw,
             pattern: flaw.map_or(Pattern::Absent, |flaw| flaw.at.pattern()),

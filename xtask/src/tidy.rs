@@ -42,6 +42,8 @@ const PURE_MODULES: &[&str] = &[
 const NAMELESS: &[&str] = &["harness/proto/src/", "harness/runner/src/"];
 /// Where the contracts are that say what those names are.
 const CONTRACTS: &[&str] = &["harness/proto/src/reasonix/contract/", "harness/proto/src/webcodex/contract/"];
+/// From here on a number is known for a limit; smaller ones, and names that are one plain word, mean other things as well.
+const LIMIT_LEAST: u64 = 32 << 10;
 /// What would change how numbers are read, or the order of members.
 const FORBIDDEN_FEATURES: &[&str] = &["arbitrary_precision", "preserve_order"];
 /// The most lines of a source file.
@@ -272,8 +274,12 @@ fn contract_names(repository: &Repository, files: &[String]) -> Result<Names, St
         let text = repository.text(file).ok_or_else(|| format!("{file} is no text"))?;
         let contract: Value = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
         let members = |name: &str| contract[name].as_object().into_iter().flatten();
-        names.texts.extend(members("methods").map(|(name, _)| name.clone()));
-        names.limits.extend(members("limits").filter_map(|(_, limit)| limit.as_u64()));
+        names
+            .texts
+            .extend(members("methods").map(|(name, _)| name.clone()).filter(|name| name.contains('/')));
+        names.limits.extend(
+            members("limits").filter_map(|(_, limit)| limit.as_u64()).filter(|it| *it >= LIMIT_LEAST),
+        );
         for name in ["$id", "protocol", "protocolID"] {
             names.texts.extend(contract[name].as_str().map(str::to_owned));
         }

@@ -16,7 +16,7 @@ mod visit;
 
 use sidecert_proto::json::{Tape, quoted};
 use sidecert_proto::reasonix::contract::{self, Limits};
-use sidecert_proto::reasonix::{host as peer, session};
+use sidecert_proto::reasonix::{host as peer, prose, session};
 use sidecert_proto::requirement::{Accepts, Basis, Editions, Requirement, Seen};
 use sidecert_proto::script::{Process, ScriptDef, Setting};
 use sidecert_proto::suite::{Exercise, Provocation, Suite};
@@ -80,33 +80,7 @@ const SECTIONS: [&[Requirement]; 28] = [
 ];
 
 /// Every requirement of the family, section by section.
-static REQUIREMENTS: &[Requirement] = &joined::<{ count(&SECTIONS) }>(&SECTIONS);
-
-/// How many rows all sections have.
-const fn count(sections: &[&[Requirement]]) -> usize {
-    let (mut section, mut rows) = (0, 0);
-    while section < sections.len() {
-        rows += sections[section].len();
-        section += 1;
-    }
-    rows
-}
-
-/// The rows of all sections in one table.
-const fn joined<const N: usize>(sections: &[&[Requirement]]) -> [Requirement; N] {
-    let mut table = [sections[0][0]; N];
-    let (mut section, mut place) = (0, 0);
-    while section < sections.len() {
-        let mut row = 0;
-        while row < sections[section].len() {
-            table[place] = sections[section][row];
-            place += 1;
-            row += 1;
-        }
-        section += 1;
-    }
-    table
-}
+static REQUIREMENTS: &[Requirement] = &crate::joined::<{ crate::count(&SECTIONS) }>(&SECTIONS);
 
 /// The event (a JSON text) and the payload of a provocation, with `more` behind the first text of the payload.
 fn provoked_payload(setting: &Setting<'_>, name: &str, more: &str) -> (String, String) {
@@ -158,6 +132,7 @@ const FAMILY: Suite = Suite {
     title: "Reasonix Extension Protocol",
     edition: 0,
     contract: contract::v1,
+    read: contract::read,
     requirements: REQUIREMENTS,
     rules: session::RULES,
     opening: &HANDSHAKE,
@@ -172,6 +147,9 @@ const FAMILY: Suite = Suite {
     // A body of exactly the limit, with its LF one byte more, is read: nothing is asserted of it either way.
     line_bytes_max: |contract| Limits::of(contract).frame_bytes,
     timed: TIMED,
+    free: prose::FREE,
+    calls: None,
+    older: None,
     provocations: PROVOCATIONS,
     exercises: EXERCISES,
 };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use sidecert_cases::SUITES;
+use sidecert_mocks::webcodex;
 use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::judge::{Judge, Judged};
 use sidecert_proto::machine::Machine;
@@ -12,6 +13,7 @@ use sidecert_proto::script::Setting;
 use sidecert_proto::sim;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::verdict::Profile;
+use sidecert_proto::webcodex::calls;
 
 /// A suite with all that its scripts and judges are built from.
 pub(crate) struct Stage {
@@ -53,6 +55,7 @@ impl Stage {
                 .provocations
                 .iter()
                 .map(|it| (it.name.to_owned(), provocation(it.name)))
+                .chain(suite.calls.map(|_| (calls::GIVEN.to_owned(), webcodex::CALLS.to_owned())))
                 .collect(),
             exercised: BTreeSet::from(["all".to_owned()]),
         }

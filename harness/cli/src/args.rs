@@ -12,6 +12,7 @@ use sidecert_cases::SUITES;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::verdict::Profile;
 
+use crate::calls::CallArgs;
 use crate::commands::document::DocumentArgs;
 use crate::contract::Source;
 use crate::exit;
@@ -173,6 +174,8 @@ pub(crate) struct CheckArgs {
     pub(crate) provoke: Option<PathBuf>,
     #[arg(long, value_name = "GROUP", value_delimiter = ',', help = exercises())]
     pub(crate) exercise: Vec<String>,
+    #[command(flatten)]
+    pub(crate) calls: CallArgs,
     /// Play this script as well, and fail if it cannot be played to its end: a text as `script from` writes it. Given
     /// several times, several.
     #[arg(long, value_name = "FILE")]

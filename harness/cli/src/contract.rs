@@ -8,7 +8,6 @@ use std::str::FromStr;
 
 use sidecert_cases::SUITES;
 use sidecert_proto::contract::Contract;
-use sidecert_proto::reasonix;
 use sidecert_proto::suite::Suite;
 
 use crate::exit::Fault;
@@ -84,14 +83,14 @@ impl Source {
 
 /// The contract in `file`, or the one that is built into `suite`.
 pub(crate) fn of(suite: &Suite, file: Option<&Path>) -> Result<Contract, Fault> {
-    file.map_or_else(|| Ok((suite.contract)().clone()), read)
+    file.map_or_else(|| Ok((suite.contract)().clone()), |file| read(suite, file))
 }
 
-/// Reads a contract; what is wrong is told with the file and the place in it.
-pub(crate) fn read(file: &Path) -> Result<Contract, Fault> {
+/// Reads a contract of the family of `suite`; what is wrong is told with the file and the place in it.
+pub(crate) fn read(suite: &Suite, file: &Path) -> Result<Contract, Fault> {
     let fault = |says: String| Fault::usage(format!("--contract {}: {says}", file.display()));
     let text = output::read_file(file).map_err(|error| fault(error.to_string()))?;
-    reasonix::contract::read(&text).map_err(|wrong| fault(wrong.to_string()))
+    (suite.read)(&text).map_err(|wrong| fault(wrong.to_string()))
 }
 
 /// The text for `run.json`, where `contract` is not the one that is built into `suite`.

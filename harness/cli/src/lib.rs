@@ -6,6 +6,7 @@
 //! A command returns an exit code, or a fault: one line on standard error and its code. Only this crate prints.
 
 mod args;
+mod calls;
 mod commands;
 mod compare;
 mod config;

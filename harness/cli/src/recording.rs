@@ -11,7 +11,6 @@ use sidecert_cases::SUITES;
 use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::json::Tape;
 use sidecert_proto::log::{Guest, Log, LogFault, Merge};
-use sidecert_proto::reasonix;
 use sidecert_proto::run::{self, Recording, Run, Target};
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{self, Event, LINE_BYTES_MAX, Record};
@@ -437,12 +436,12 @@ pub(crate) fn read(
         return Ok((run, suite));
     };
     let mut run = self::run(folder)?;
-    if let Some(file) = contract {
-        run.contract = Some(contract::read(file)?.document().to_string());
-    }
     let fault = |says: String| Fault::usage(format!("{}: {says}", folder.display()));
     let suite = sidecert_cases::suite(&run.suite)
         .ok_or_else(|| fault(format!("this version has no suite {:?}", run.suite)))?;
+    if let Some(file) = contract {
+        run.contract = Some(contract::read(suite, file)?.document().to_string());
+    }
     match asked {
         Some(asked) if asked.name != suite.name => {
             Err(fault(format!("it was recorded against {}, and is read as nothing else", suite.name)))
@@ -454,7 +453,7 @@ pub(crate) fn read(
 /// The contract that a run was recorded against.
 pub(crate) fn contract_of(run: &Run, suite: &Suite) -> Result<Contract, Fault> {
     let contract = match &run.contract {
-        Some(text) => reasonix::contract::read(text.as_bytes()).map_err(|fault| {
+        Some(text) => (suite.read)(text.as_bytes()).map_err(|fault| {
             Fault::usage(format!("the contract of the run: {}: {}", fault.pointer, fault.says))
         })?,
         None => (suite.contract)().clone(),

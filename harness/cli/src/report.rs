@@ -4,7 +4,7 @@ use sidecert_proto::contract::{Contract, Side};
 use sidecert_proto::judge::{Judged, ProcessEnd};
 use sidecert_proto::requirement::{Basis, Check, Cite, Level, Requirement};
 use sidecert_proto::run::Run;
-use sidecert_proto::script::{Need, SLOW};
+use sidecert_proto::script::{CALLS, Need, SLOW};
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{End, Wait};
 use sidecert_proto::verdict::{Broken, Verdict, Why};
@@ -221,6 +221,11 @@ fn open(facts: &Facts<'_>, row: &Requirement, why: &Why) -> (Option<String>, Opt
         (Why::NotExercised(SLOW), _) => {
             (Some("--slow".to_owned()), Some("it takes as long as a time limit of the protocol".to_owned()))
         }
+        (Why::NotExercised(CALLS), _) => {
+            let says =
+                "a tool may have effects, so none is called that you do not name (or --call-read-only)";
+            (Some("--call NAME=JSON".to_owned()), Some(says.to_owned()))
+        }
         (Why::NotExercised(group), _) => {
             let known = facts.suite.exercises.iter().find(|known| known.name == *group);
             let says = known.map_or("it may have effects", |known| known.says);
@@ -376,8 +381,9 @@ fn again(facts: &Facts<'_>, row: &Requirement, script: Option<&str>) -> String {
         words.extend(["--profile", "reference"]);
     }
     words.extend(run.options.iter().map(String::as_str));
-    // What is slow has an option of its own, which is among those of the run.
-    let groups = run.exercised.iter().map(String::as_str).filter(|group| *group != SLOW);
+    // What is slow, and which tools are called, stand among the options.
+    let of_options = |group: &&str| *group == SLOW || group.starts_with(CALLS);
+    let groups = run.exercised.iter().map(String::as_str).filter(|group| !of_options(group));
     let exercised = groups.collect::<Vec<_>>().join(",");
     if !exercised.is_empty() {
         words.extend(["--exercise", &exercised]);

@@ -14,6 +14,9 @@ use crate::output;
 /// The requirements of `suite` for `side` that `--only` and `--skip` leave; never none.
 pub(crate) fn selected(suite: &Suite, side: Side, judging: &Judging) -> Result<BTreeSet<String>, Fault> {
     let ids: Vec<&str> = suite.rows(side).map(|row| row.id).collect();
+    if ids.is_empty() {
+        return Err(Fault::usage(format!("{} has no requirements for a {side} yet", suite.name)));
+    }
     let mut selected: BTreeSet<String> = if judging.only.is_empty() {
         ids.iter().map(|&id| id.to_owned()).collect()
     } else {

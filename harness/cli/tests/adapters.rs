@@ -233,8 +233,8 @@ impl Told {
 /// The guests that share no code with us, for the runner of their language.
 fn guest(runner: Runner) -> Vec<String> {
     match runner {
-        Runner::Pytest => support::python_guest(),
-        Runner::Node => support::node_guest().unwrap(),
+        Runner::Pytest => support::python_guest("reasonix-v2"),
+        Runner::Node => support::node_guest("reasonix-v2").unwrap(),
     }
 }
 

@@ -14,6 +14,9 @@ use sidecert_proto::contract::Side;
 use sidecert_proto::suite::Suite;
 use support::{check, mock, node_guest, provocations, python_guest, verdicts};
 
+/// The suite whose guests have tools.
+const WEBCODEX: &str = "webcodex-v1";
+
 /// Flaws of time and of processes mostly wait, so more of them run at once than there are processors.
 const AT_ONCE: usize = 3;
 
@@ -43,12 +46,16 @@ fn each<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
 }
 
 /// What makes the mocks do everything: what no frame can order, and what may have effects.
-fn everything() -> Vec<String> {
+fn everything(suite: &str) -> Vec<String> {
+    if suite == WEBCODEX {
+        let calls = [r#"add={"a":1,"b":2}"#, r#"echo={"text":"sidecert"}"#, "fail={}"];
+        return calls.into_iter().flat_map(|call| ["--call", call]).map(str::to_owned).collect();
+    }
     ["--provoke", &provocations().display().to_string(), "--exercise", "all"].map(str::to_owned).to_vec()
 }
 
 fn checked(suite: &str, options: &[&str], target: &[String]) -> (Vec<(String, String)>, i32, String) {
-    let everything = everything();
+    let everything = everything(suite);
     let options: Vec<&str> = everything.iter().map(String::as_str).chain(options.iter().copied()).collect();
     let (report, code) = check(suite, &options, target);
     let causes = report["causes"].as_array().unwrap().iter();
@@ -68,6 +75,7 @@ fn each_flaw_fails_exactly_what_it_names_shared_or_alone() {
             .filter(|flaw| flaw.editions == SUITES[0].edition)
             .map(|it| (SUITES[0], it)),
     );
+    cases.extend(flaws(SUITES[2], Side::Guest).map(|flaw| (SUITES[2], flaw)));
     let cases: Vec<_> = cases.into_iter().enumerate().collect();
     let problems = each(&cases, |(place, (suite, flaw))| {
         let only: Vec<&str> = flaw.breaks.iter().flat_map(|id| ["--only", id]).collect();
@@ -118,11 +126,10 @@ fn expected(suite: &str, id: &str) -> &'static str {
 
 #[test]
 fn a_flawless_guest_fails_nothing_shared_or_alone() {
-    let guests: Vec<_> = [None, Some(python_guest())].into_iter().chain(node_guest().map(Some)).collect();
-    let cases: Vec<_> =
-        SUITES.iter().flat_map(|suite| guests.iter().map(move |guest| (*suite, guest))).collect();
-    for (suite, guest) in cases {
-        let target = guest.clone().unwrap_or_else(|| mock(suite.name, None));
+    for (suite, target) in SUITES.iter().flat_map(|suite| {
+        let ours = [mock(suite.name, None), python_guest(suite.name)];
+        ours.into_iter().chain(node_guest(suite.name)).map(move |target| (suite, target))
+    }) {
         let (shared, code, _) = checked(suite.name, &["--profile", "reference"], &target);
         assert_eq!(code, 0, "{target:?}");
         for (id, verdict) in &shared {

@@ -274,7 +274,7 @@ fn a_script_of_a_recording_plays_beside_the_suite() {
     };
     let green = check(&script, &mock(SUITE, None));
     assert_eq!(green.status.code(), Some(0), "{}", stdout(&green));
-    assert_eq!(check(&script, &python_guest()).status.code(), Some(0));
+    assert_eq!(check(&script, &python_guest("reasonix-v2")).status.code(), Some(0));
     let text = fs::read_to_string(&script).unwrap();
     // An answer that never comes.
     let unmet = format!("{text}{{\"await\":{{\"method\":\"no/such\"}},\"within\":\"answer\"}}\n");

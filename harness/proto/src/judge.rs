@@ -241,6 +241,7 @@ impl<'c> Judge<'c> {
     ) -> Self {
         let judged = Judged {
             verdicts: Vec::new(),
+            declared: BTreeSet::new(),
             ours: Vec::new(),
             late: Vec::new(),
             waits: Vec::new(),
@@ -344,6 +345,7 @@ impl<'c> Judge<'c> {
     pub fn finish(mut self) -> Judged {
         self.end();
         let rows: Vec<&'static Requirement> = self.suite.rows(self.target).collect();
+        self.judged.declared = self.declared.clone().unwrap_or_default();
         self.judged.scripts = self.cut.clone();
         self.judged.verdicts = rows.into_iter().map(|row| (row, self.verdict(row))).collect();
         self.judged

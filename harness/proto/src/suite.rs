@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::contract::{Contract, Side};
+use crate::contract::{Contract, ContractFault, Side};
 use crate::json::Node;
 use crate::judge::Observer;
 use crate::play::{Casting, Peer};
+use crate::redact::Free;
 use crate::requirement::{Editions, Requirement, Rule};
 use crate::script::{Process, ScriptDef, Setting};
 
@@ -21,6 +22,8 @@ pub struct Suite {
     pub edition: Editions,
     /// The contract that is built in.
     pub contract: fn() -> &'static Contract,
+    /// Reads another contract of the family: a document of the published form with all that the family rests on.
+    pub read: fn(&[u8]) -> Result<Contract, ContractFault>,
     /// The table of the family, all editions.
     pub requirements: &'static [Requirement],
     /// Every rule that its observer notes.
@@ -47,6 +50,13 @@ pub struct Suite {
     pub line_bytes_max: fn(&Contract) -> usize,
     /// The rows for hosts that look at when something was over: undecided where the driver does not tell that at once.
     pub timed: &'static [&'static str],
+    /// The members of its frames that hold what somebody wrote, and no name.
+    pub free: Free,
+    /// Where guests have tools to call: why calls that the user asked for are not made, a line each, once the target has
+    /// declared its tools.
+    pub calls: Option<fn(&Setting<'_>) -> Vec<String>>,
+    /// The contract with the bounds of an older generation, where there was one.
+    pub older: Option<fn(&Contract) -> Contract>,
     /// What the user may make possible.
     pub provocations: &'static [Provocation],
     /// What the user may let us do.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::requirement::{Accepts, Basis, Requirement, Seen};
-use crate::script::SLOW;
+use crate::script::{CALLS, SLOW};
 
 /// Where in a run something was seen.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +87,9 @@ impl fmt::Display for Why {
             Self::NotExercised(SLOW) => {
                 f.write_str("it takes as long as a time limit of the protocol: `--slow` plays it")
             }
+            Self::NotExercised(CALLS) => f.write_str(
+                "a tool may have effects: `--call NAME=JSON` calls one, `--call-read-only` those that only read",
+            ),
             Self::NotExercised(group) => write!(f, "it may have effects: `--exercise {group}` turns it on"),
             Self::NotSelected => f.write_str("left out by --only or --skip"),
         }

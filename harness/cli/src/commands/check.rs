@@ -16,6 +16,7 @@ use sidecert_proto::json::{Kind, Tape};
 use sidecert_proto::run::{self, Run, Target};
 use sidecert_proto::script::{Need, SLOW, ScriptDef, Setting};
 use sidecert_proto::suite::Suite;
+use sidecert_proto::webcodex::calls::GIVEN;
 use sidecert_reports::Report;
 use sidecert_runner::budget::IDLE_MOST;
 use sidecert_runner::record::{Order, RecordFault, Watch, record};
@@ -91,10 +92,11 @@ pub(crate) fn checked(
     select::required(suite, side, &args.judging)?;
     let command = command(args, suite, driving.as_ref())?;
     let manifest = args.manifest.as_deref().map(manifest).transpose()?;
-    let provocations = match (&args.provoke, &args.provocations) {
+    let mut provocations = match (&args.provoke, &args.provocations) {
         (Some(path), _) => provoke::read(path, suite)?,
         (None, given) => given.clone().unwrap_or_default(),
     };
+    provocations.extend(args.calls.given(suite)?.map(|calls| (GIVEN.to_owned(), calls)));
     let exercised = exercised(suite, args)?;
     let seed = args.seed.map_or_else(drawn, Ok)?;
     args.judging.report.iter().filter_map(|to| to.path.as_deref()).try_for_each(output::has_a_place)?;
@@ -105,6 +107,7 @@ pub(crate) fn checked(
     let folder = Folder::of(args.target.record.as_deref())?;
     let none = BTreeSet::new();
     let contract = contract::of(suite, args.contract.file.as_deref())?;
+    let contract = args.calls.bounded(suite, contract)?;
     provocable(&provocations, &contract, args.provoke.as_deref())?;
     let workspace_text = workspace.to_string_lossy().into_owned();
     let setting = Setting {
@@ -327,12 +330,13 @@ fn exercised(suite: &Suite, args: &CheckArgs) -> Result<BTreeSet<String>, Fault>
         if !suite.exercises.iter().any(|known| known.name == group) {
             let names: Vec<&str> = suite.exercises.iter().map(|known| known.name).collect();
             let hint = select::did_you_mean(group, names.iter().copied());
-            let says = format!("--exercise {group}: the groups are {}{hint}", names.join(", "));
+            let groups = if names.is_empty() { "none in this suite".to_owned() } else { names.join(", ") };
+            let says = format!("--exercise {group}: the groups are {groups}{hint}");
             return Err(Fault::usage(says));
         }
     }
     let slow = args.slow.then(|| SLOW.to_owned());
-    Ok(args.exercise.iter().cloned().chain(slow).collect())
+    Ok(args.exercise.iter().cloned().chain(slow).chain(args.calls.groups()).collect())
 }
 
 /// The words of the command line that make the run what it is, and that a run does not tell otherwise.
@@ -373,7 +377,7 @@ fn options(args: &CheckArgs) -> Vec<String> {
         ("--slow", args.slow),
     ];
     let switches = switches.into_iter().filter(|(_, on)| *on).map(|(switch, _)| switch.to_owned());
-    given.chain(environment).flatten().chain(switches).collect()
+    given.chain(environment).flatten().chain(switches).chain(args.calls.words()).collect()
 }
 
 fn drawn() -> Result<u64, Fault> {

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use sidecert_proto::webcodex::Refusal;
-use sidecert_proto::webcodex::contract::{Generation, v1};
+use sidecert_proto::webcodex::contract::v1;
 use sidecert_proto::webcodex::document::{self, BYTES_MAX, Kind};
 use sidecert_reports::{json, safe};
 
+use crate::calls::BoundsArg;
 use crate::exit::{self, Fault};
 use crate::output;
 use crate::select::did_you_mean;
@@ -56,23 +57,6 @@ impl From<KindArg> for Kind {
             KindArg::InputSchema => Self::InputSchema,
             KindArg::OutputSchema => Self::OutputSchema,
             KindArg::ToolsList => Self::ToolsList,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum BoundsArg {
-    /// Smaller results and declared lengths.
-    Older,
-    /// The last known.
-    Newer,
-}
-
-impl From<BoundsArg> for Generation {
-    fn from(bounds: BoundsArg) -> Self {
-        match bounds {
-            BoundsArg::Older => Self::Older,
-            BoundsArg::Newer => Self::Newer,
         }
     }
 }

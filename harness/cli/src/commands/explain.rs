@@ -8,17 +8,19 @@ use std::path::Path;
 use globset::Glob;
 use sidecert_cases::SUITES;
 use sidecert_mocks::reasonix::host::Manners;
+use sidecert_mocks::webcodex;
 use sidecert_mocks::{Flaw, Mock, MockHost, flaws};
 use sidecert_proto::contract::{Contract, Fact, Side};
 use sidecert_proto::judge::Judge;
 use sidecert_proto::machine::{Launch, Machine};
 use sidecert_proto::reasonix::guest::Features;
 use sidecert_proto::requirement::{Accepts, Basis, Check, Cite, Level, Requirement};
-use sidecert_proto::script::{Need, Process, SLOW, Script, ScriptDef, Setting, Step};
+use sidecert_proto::script::{CALLS, Need, Process, SLOW, Script, ScriptDef, Setting, Step};
 use sidecert_proto::sim;
 use sidecert_proto::suite::Suite;
 use sidecert_proto::transcript::{self, Kind, Record};
 use sidecert_proto::verdict::{Broken, Profile, Verdict};
+use sidecert_proto::webcodex::calls;
 use sidecert_reports::terminal::{Detail, Sheet, Style};
 use sidecert_reports::{Frame, Origin};
 use toml::de::DeTable;
@@ -372,6 +374,7 @@ fn command(row: &Requirement, stage: &Stage<'_>, flaw: &Flaw) -> String {
         match need {
             Need::Provocation(_) => options += " --provoke FILE",
             Need::Exercise(SLOW) => options += " --slow",
+            Need::Exercise(CALLS) => options += " --call-read-only",
             Need::Exercise(group) => options += &format!(" --exercise {group}"),
             Need::Declared(_) => {}
         }
@@ -411,6 +414,9 @@ impl<'c> Stage<'c> {
             let example = table.get_ref().get("example").map(|value| provoke::json(value.get_ref()));
             let example = example.transpose().map_err(ours)?.unwrap_or_default();
             provocations.insert(provocation.name.to_owned(), example.to_string());
+        }
+        if suite.calls.is_some() {
+            provocations.insert(calls::GIVEN.to_owned(), webcodex::CALLS.to_owned());
         }
         let exercised = BTreeSet::from(["all", SLOW].map(str::to_owned));
         let probe =

@@ -96,6 +96,11 @@ pub(crate) fn report(
         let other = reading.judged(judging.profile.into(), Guest::Early)?;
         agreed(&mut judged, &other);
     }
+    // Which tools there are is known only now.
+    let declared = Setting { declared: &judged.declared, ..setting };
+    for line in suite.calls.into_iter().flat_map(|not_made| not_made(&declared)) {
+        output::complain(&sidecert_reports::safe::escape(&line));
+    }
     let facts =
         Facts { judged: &judged, required: &required, given: &run.given, is_foreign: source.is_foreign() };
     let (code, says) = conclude(&facts, judging, forced);

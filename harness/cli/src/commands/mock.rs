@@ -34,6 +34,9 @@ pub(crate) fn host(
     flaw: Option<&str>,
     released: bool,
 ) -> Result<u8, Fault> {
+    if suite.casting.is_none() {
+        return Err(Fault::usage(format!("{} has no reference host yet", suite.name)));
+    }
     let flaw = flaw.map(|name| named(suite, Side::Host, name)).transpose()?;
     let contract = contract::of(suite, contract)?;
     let manners = if released { Manners::released() } else { Manners::default() };

@@ -12,7 +12,6 @@ use std::slice;
 use sidecert_proto::contract::Side;
 use sidecert_proto::digest::Digest;
 use sidecert_proto::json::Tape;
-use sidecert_proto::reasonix::prose;
 use sidecert_proto::redact::{Redaction, Rule};
 use sidecert_proto::run;
 use sidecert_proto::transcript::{self, Event, Kind, LINE_BYTES_MAX, Payload, Record, Writer};
@@ -52,7 +51,7 @@ fn write(args: &RedactArgs, opened: &Opened) -> Result<(), Fault> {
         RedactSide::Guest => vec![Side::Guest],
         RedactSide::Both => vec![Side::Host, Side::Guest],
     };
-    let rule = Rule { sides, keep: args.keep.clone(), free: prose::FREE };
+    let rule = Rule { sides, keep: args.keep.clone(), free: opened.suite.free };
     let mut redaction = Redaction::new(&opened.contract, &rule);
     let output = &args.output;
     let not_written = |error: &io::Error| Fault::not_written(&output.display().to_string(), error);

@@ -37,19 +37,21 @@ pub(crate) fn python_host(suite: &str) -> Vec<String> {
     ["python3", "-I", "-S", &host, "--suite", suite].map(str::to_owned).to_vec()
 }
 
-/// The guest that shares no code with us, as a command.
-pub(crate) fn python_guest() -> Vec<String> {
-    let guest = workspace().join("mock-sidecars/python/guest.py");
+/// The guest of a suite that shares no code with us, as a command.
+pub(crate) fn python_guest(suite: &str) -> Vec<String> {
+    let file = if suite.starts_with("webcodex") { "webcodex.py" } else { "guest.py" };
+    let guest = workspace().join("mock-sidecars/python").join(file);
     ["python3", "-I", "-S"].iter().map(|&word| word.to_owned()).chain([guest.display().to_string()]).collect()
 }
 
 /// The one in JavaScript; `None`, said aloud, where there is no Node to run it.
-pub(crate) fn node_guest() -> Option<Vec<String>> {
+pub(crate) fn node_guest(suite: &str) -> Option<Vec<String>> {
     if !has("node") {
         skipped("there is no `node`, so the guest in JavaScript is not checked");
         return None;
     }
-    Some(vec!["node".to_owned(), workspace().join("mock-sidecars/node/guest.mjs").display().to_string()])
+    let file = if suite.starts_with("webcodex") { "webcodex.mjs" } else { "guest.mjs" };
+    Some(vec!["node".to_owned(), workspace().join("mock-sidecars/node").join(file).display().to_string()])
 }
 
 /// What ends with this could not reach something on the network.

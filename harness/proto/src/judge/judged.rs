@@ -1,6 +1,6 @@
 //! What a run says: data, for reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::machine::{Exited, Left, Micros};
 use crate::requirement::Requirement;
@@ -12,6 +12,8 @@ use crate::verdict::{At, Verdict};
 pub struct Judged {
     /// Every row that binds the target, in the order of the table.
     pub verdicts: Vec<(&'static Requirement, Verdict)>,
+    /// What the target declared; empty while it has not.
+    pub declared: BTreeSet<String>,
     /// Wrong frames of our own that did not mean to be wrong.
     pub ours: Vec<(At, String)>,
     /// What a host wrote too late for anybody to know that it was asked for: its driver had said that all was over.

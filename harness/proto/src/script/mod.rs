@@ -73,6 +73,9 @@ pub enum Process {
 /// The group of what takes as long as a time limit of the protocol: the user's `--slow` exercises it.
 pub const SLOW: &str = "slow";
 
+/// The group of what calls tools: only ever those that the user named, or that say that they only read.
+pub const CALLS: &str = "calls";
+
 /// Something without which a script is not played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {

@@ -1,17 +1,59 @@
-//! The WebCodex contract that is built in: the profile's words, the codes and the bounds. What is specified and what was
-//! only observed stands in the data, rule by rule. Nothing else in this crate names a code or a bound of WebCodex.
+//! The WebCodex contract that is built in: the methods, the profile's words, the codes and the bounds. What is specified
+//! and what was only observed stands in the data, rule by rule. Nothing else in this crate names any of these.
+//!
+//! It is one document of the published form ([`wire`]) that also holds the profile ([`v1`]).
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::contract::{self, ContractFault};
 use crate::json::Kind;
+
+const TEXT: &str = include_str!("contract/v1.json");
+
+/// Host asks: the handshake.
+pub const INITIALIZE: &str = "initialize";
+/// Host asks: which tools are there?
+pub const TOOLS_LIST: &str = "tools/list";
+/// Host asks: do this.
+pub const TOOLS_CALL: &str = "tools/call";
+
+/// What goes over the wire in `webcodex-plugin-v1`.
+#[expect(clippy::expect_used, reason = "the text is part of the program; a test reads it")]
+pub fn wire() -> &'static contract::Contract {
+    static WIRE: OnceLock<contract::Contract> = OnceLock::new();
+    WIRE.get_or_init(|| wire_of(TEXT.as_bytes()).expect("a built-in contract reads"))
+}
+
+/// Reads a contract of this family: a document of the published form that has the bounds and the methods.
+pub fn wire_of(text: &[u8]) -> Result<contract::Contract, ContractFault> {
+    let contract = contract::Contract::read(text)?;
+    let missing = |pointer: &str, what: &str, name: &str| {
+        Err(ContractFault { pointer: pointer.to_owned(), says: format!("{what} {name:?} is missing") })
+    };
+    if let Some(name) = Bounds::NAMES.iter().find(|name| contract.limit(name).is_none()) {
+        return missing("/limits", "limit", name);
+    }
+    for name in [INITIALIZE, TOOLS_LIST, TOOLS_CALL] {
+        if contract.method(name).is_none() {
+            return missing("/methods", "method", name);
+        }
+    }
+    Ok(contract)
+}
+
+/// The same contract with the bounds of the generation before.
+pub fn older(contract: &contract::Contract) -> contract::Contract {
+    let older = contract.document()["older"].as_object().into_iter().flatten();
+    contract.with_limits(older.filter_map(|(name, bound)| Some((name.as_str(), bound.as_u64()?))))
+}
 
 /// The protocol `webcodex-plugin-v1`.
 pub fn v1() -> &'static Contract {
     static V1: OnceLock<Contract> = OnceLock::new();
-    V1.get_or_init(|| built_in(include_str!("contract/v1.json")))
+    V1.get_or_init(|| built_in(TEXT))
 }
 
 /// The data of the protocol.
@@ -126,8 +168,8 @@ fn read(document: &Value) -> Option<Contract> {
         rules,
         fields: fields.collect::<Option<_>>()?,
         of,
-        newer: Bounds::read(&document["bounds"]["newer"])?,
-        older: Bounds::read(&document["bounds"]["older"])?,
+        newer: Bounds::of(wire()),
+        older: Bounds::of(&older(wire())),
     })
 }
 
@@ -138,8 +180,11 @@ macro_rules! bounds {
         pub struct Bounds { $($(#[$doc])* pub $member: u64,)* }
 
         impl Bounds {
-            fn read(data: &Value) -> Option<Bounds> {
-                Some(Bounds { $($member: data[$name].as_u64()?,)* })
+            const NAMES: &[&str] = &[$($name,)*];
+
+            /// Those of `contract`. One that it does not state, which [`wire_of`] would have refused, is none.
+            pub fn of(contract: &contract::Contract) -> Bounds {
+                Bounds { $($member: contract.limit($name).unwrap_or(u64::MAX),)* }
             }
         }
     };
@@ -182,6 +227,14 @@ bounds! {
     arguments_bytes = "argumentsBytes",
     /// The largest structured content, in bytes when written again.
     structured_content_bytes = "structuredContentBytes",
+    /// How many items a result has.
+    content_items = "contentItems",
+    /// The longest text of one, in bytes.
+    text_bytes = "textBytes",
+    /// The largest result, in bytes when written again.
+    result_bytes = "resultBytes",
+    /// The longest message of an error, in bytes; it has at least one.
+    error_message_bytes = "errorMessageBytes",
 }
 
 macro_rules! names {
@@ -297,4 +350,15 @@ pub(super) mod member {
     /// All that a tool may have.
     pub(in crate::webcodex) const OF_A_TOOL: [&str; 6] =
         [NAME, TITLE, DESCRIPTION, INPUT_SCHEMA, OUTPUT_SCHEMA, ANNOTATIONS];
+}
+
+/// The members of what goes over the wire, tools aside.
+pub(super) mod wire_member {
+    pub(in crate::webcodex) const PROTOCOL_VERSION: &str = "protocolVersion";
+    pub(in crate::webcodex) const CONTENT: &str = "content";
+    pub(in crate::webcodex) const STRUCTURED_CONTENT: &str = "structuredContent";
+    pub(in crate::webcodex) const IS_ERROR: &str = "isError";
+    pub(in crate::webcodex) const TYPE: &str = "type";
+    pub(in crate::webcodex) const TEXT: &str = "text";
+    pub(in crate::webcodex) const READ_ONLY: &str = "readOnlyHint";
 }

@@ -166,3 +166,24 @@ fn equal(one: Node<'_>, other: Node<'_>) -> bool {
 fn float(number: Node<'_>) -> f64 {
     number.raw().parse().unwrap_or(f64::NAN)
 }
+
+/// The same value with each whole number written as an integer; `None` where nothing would change.
+pub(super) fn with_whole_numbers(value: Node<'_>) -> Option<String> {
+    let whole = |node: Node<'_>| {
+        let plain = node.as_i64().map(|it| it.to_string()).or_else(|| node.as_u64().map(|it| it.to_string()));
+        plain.filter(|plain| plain != node.raw())
+    };
+    let mut text = String::new();
+    let mut done = value.offset();
+    for (_, node) in value.walk() {
+        if node.kind() == Kind::Number
+            && let Some(plain) = whole(node)
+        {
+            text.push_str(&value.raw()[done - value.offset()..node.offset() - value.offset()]);
+            text.push_str(&plain);
+            done = node.offset() + node.raw().len();
+        }
+    }
+    let rest = &value.raw()[done - value.offset()..];
+    (!text.is_empty()).then(|| text + rest)
+}

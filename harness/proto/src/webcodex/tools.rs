@@ -101,8 +101,7 @@ fn admit_one<'a>(
         let at = tool.node.get(member::NAME).unwrap_or(tool.node);
         Err(Found::new(rule, at, says).of(result, echoed, Some(member::NAME)))
     };
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    if name.is_empty() || name.len() as u64 > bounds.tool_name_bytes || !name.bytes().all(plain) {
+    if !is_plain_name(name, bounds) {
         let says = format!(
             "{} is no name: it has 1 to {} of A-Z a-z 0-9 _ - .",
             shown(name),
@@ -136,7 +135,13 @@ fn admit_one<'a>(
     Ok(())
 }
 
-fn admit_text(at: Node<'_>, rule: Rule, least: u64, most: u64) -> Result<(), Found<'_>> {
+/// Whether a tool may be called so.
+pub(super) fn is_plain_name(name: &str, bounds: &Bounds) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    !name.is_empty() && name.len() as u64 <= bounds.tool_name_bytes && name.bytes().all(plain)
+}
+
+pub(super) fn admit_text(at: Node<'_>, rule: Rule, least: u64, most: u64) -> Result<(), Found<'_>> {
     let text = at.as_str().unwrap_or_default();
     let bytes = text.len() as u64;
     if !(least..=most).contains(&bytes) {
