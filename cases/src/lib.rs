@@ -17,28 +17,36 @@ pub fn suite(name: &str) -> Option<&'static Suite> {
     SUITES.iter().copied().find(|suite| suite.name == name)
 }
 
-/// How many rows all sections have.
-const fn count(sections: &[&[Requirement]]) -> usize {
-    let (mut section, mut rows) = (0, 0);
-    while section < sections.len() {
-        rows += sections[section].len();
-        section += 1;
+/// How many rows the sections of all these parts have.
+const fn count(parts: &[&[&[Requirement]]]) -> usize {
+    let (mut part, mut rows) = (0, 0);
+    while part < parts.len() {
+        let mut section = 0;
+        while section < parts[part].len() {
+            rows += parts[part][section].len();
+            section += 1;
+        }
+        part += 1;
     }
     rows
 }
 
 /// The rows of all sections in one table.
-const fn joined<const N: usize>(sections: &[&[Requirement]]) -> [Requirement; N] {
-    let mut table = [sections[0][0]; N];
-    let (mut section, mut place) = (0, 0);
-    while section < sections.len() {
-        let mut row = 0;
-        while row < sections[section].len() {
-            table[place] = sections[section][row];
-            place += 1;
-            row += 1;
+const fn joined<const N: usize>(parts: &[&[&[Requirement]]]) -> [Requirement; N] {
+    let mut table = [parts[0][0][0]; N];
+    let (mut part, mut place) = (0, 0);
+    while part < parts.len() {
+        let mut section = 0;
+        while section < parts[part].len() {
+            let mut row = 0;
+            while row < parts[part][section].len() {
+                table[place] = parts[part][section][row];
+                place += 1;
+                row += 1;
+            }
+            section += 1;
         }
-        section += 1;
+        part += 1;
     }
     table
 }

@@ -48,7 +48,7 @@ static HANDSHAKE: ScriptDef =
 static SHUTDOWN: ScriptDef =
     ScriptDef { name: "shutdown", process: Process::Tour, needs: &[], build: peer::closing };
 
-const SECTIONS: [&[Requirement]; 28] = [
+const GUESTS: [&[Requirement]; 10] = [
     framing::ROWS,
     envelope::ROWS,
     members::ROWS,
@@ -59,28 +59,13 @@ const SECTIONS: [&[Requirement]; 28] = [
     ui::ROWS,
     errors::ROWS,
     security::ROWS,
-    host::SECTIONS[0],
-    host::SECTIONS[1],
-    host::SECTIONS[2],
-    host::SECTIONS[3],
-    host::SECTIONS[4],
-    host::SECTIONS[5],
-    host::SECTIONS[6],
-    host::SECTIONS[7],
-    host::SECTIONS[8],
-    host::SECTIONS[9],
-    host::SECTIONS[10],
-    host::SECTIONS[11],
-    host::SECTIONS[12],
-    host::SECTIONS[13],
-    host::SECTIONS[14],
-    host::SECTIONS[15],
-    host::SECTIONS[16],
-    host::SECTIONS[17],
 ];
 
 /// Every requirement of the family, section by section.
-static REQUIREMENTS: &[Requirement] = &crate::joined::<{ crate::count(&SECTIONS) }>(&SECTIONS);
+static REQUIREMENTS: &[Requirement] = {
+    const PARTS: [&[&[Requirement]]; 2] = [&GUESTS, &host::SECTIONS];
+    &crate::joined::<{ crate::count(&PARTS) }>(&PARTS)
+};
 
 /// The event (a JSON text) and the payload of a provocation, with `more` behind the first text of the payload.
 fn provoked_payload(setting: &Setting<'_>, name: &str, more: &str) -> (String, String) {

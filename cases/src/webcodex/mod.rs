@@ -41,7 +41,7 @@ static END_OF_INPUT: ScriptDef =
 const SECTIONS: [&[Requirement]; 4] = [wire::ROWS, lifecycle::ROWS, tools::ROWS, calls::ROWS];
 
 /// Every requirement of the family, section by section.
-static REQUIREMENTS: &[Requirement] = &crate::joined::<{ crate::count(&SECTIONS) }>(&SECTIONS);
+static REQUIREMENTS: &[Requirement] = &crate::joined::<{ crate::count(&[&SECTIONS]) }>(&[&SECTIONS]);
 
 /// `webcodex-plugin-v1`.
 pub static V1: Suite = Suite {
