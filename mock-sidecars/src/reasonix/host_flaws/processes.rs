@@ -140,7 +140,7 @@ pub(super) const FLAWS: &[Flaw] = &[
         it.ends.reload_revives = false;
     }),
     manner("host-counts-no-reloads", &["reasonix/host-processes/reload-begins-a-generation"], |it| {
-        it.ends.reload_counts = false
+        it.ends.reload_counts = false;
     }),
     manner("host-reloads-in-a-turn", &["reasonix/host-processes/no-restart-while-busy"], |it| {
         it.ends.reload_needs_idle = false;
