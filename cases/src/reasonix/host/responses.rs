@@ -13,11 +13,12 @@ use sidecert_proto::verdict::{Sight, Why};
 
 use super::rulings::{CONTINUE, all_came, answer, came, does, input, not_provoked};
 use super::{
-    BLOCKED, FAILED, ONE, STOP, ask, awaits, observed, outcome, say, session as begin, specified, stop, ui,
+    BLOCKED, DONE, FAILED, ONE, STOP, ask, awaits, observed, outcome, say, session as begin, specified, stop,
+    ui,
 };
 
 /// The true answer counted, or the odd one had failed the call.
-pub(super) const NO_ANSWER: &[Accepts] = &[observed(BLOCKED), specified(FAILED)];
+pub(super) const NO_ANSWER: &[Accepts] = &[observed(DONE), specified(FAILED)];
 /// A later request was answered meanwhile.
 pub(super) const MEANWHILE: Seen = Seen("a later request was answered while the prompt waited");
 /// The prompt had an answer.
@@ -25,7 +26,7 @@ pub(super) const PROMPT_ANSWERED: Seen = Seen("the prompt was answered");
 /// The prompt waited for the user until the end of the session.
 pub(super) const PROMPT_WAITED: Seen = Seen("the user was asked, and the session ended before an answer");
 
-/// What our guest blocks with where it answers in earnest.
+/// What counts for nothing.
 const BLOCK: &str = r#"{"decision":"block","reason":"not on a sunday"}"#;
 
 /// Answers that are none: the turn, what makes it none, and the frame.
@@ -33,18 +34,18 @@ const ODD: [(&str, &str, &str); 4] = [
     (
         "both-outcomes",
         "it has a result and an error",
-        r#"{"jsonrpc":"2.0","id":{"$capture":"held"},"result":{"decision":"continue"},"error":{"code":-32603,"message":"x"}}"#,
+        r#"{"jsonrpc":"2.0","id":{"$capture":"held"},"result":{"decision":"block","reason":"not on a sunday"},"error":{"code":-32603,"message":"x"}}"#,
     ),
     ("no-outcome", "it has neither a result nor an error", r#"{"jsonrpc":"2.0","id":{"$capture":"held"}}"#),
     (
         "null-error",
         "an error that is null stands beside its result",
-        r#"{"jsonrpc":"2.0","id":{"$capture":"held"},"result":{"decision":"continue"},"error":null}"#,
+        r#"{"jsonrpc":"2.0","id":{"$capture":"held"},"result":{"decision":"block","reason":"not on a sunday"},"error":null}"#,
     ),
     (
         "text-id",
         "its id is a string",
-        r#"{"jsonrpc":"2.0","id":{"$capture":"held","as":"text"},"result":{"decision":"continue"}}"#,
+        r#"{"jsonrpc":"2.0","id":{"$capture":"held","as":"text"},"result":{"decision":"block","reason":"not on a sunday"}}"#,
     ),
 ];
 
@@ -62,7 +63,7 @@ pub(super) static ODD_ANSWERS: ScriptDef = ScriptDef {
             let text = format!("sidecert-{label}-answer");
             it = held(does(it, ONE, None, &input(&text), Reply::Never), label, &text, "held");
             it = it.raw(&format!("{label}-odd"), departs, frame);
-            it = it.step(answer(&format!("{label}-ruling"), BLOCK)).step(outcome(label));
+            it = it.step(answer(&format!("{label}-ruling"), CONTINUE)).step(outcome(label));
         }
         stop(it)
     },

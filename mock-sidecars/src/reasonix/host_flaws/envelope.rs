@@ -121,26 +121,16 @@ pub(super) const FLAWS: &[Flaw] = &[
     manner("host-minds-errors-under-null", &["reasonix/host-envelope/bad-responses-harmless"], |it| {
         it.frames.null_errors_end = true;
     }),
-    manner(
-        "host-takes-late-answers",
-        &[
-            "reasonix/host-envelope/first-answer-counts",
-            "reasonix/host-envelope/late-answers-ignored",
-            "reasonix/host-events/read-only",
-            "reasonix/host-interception/permission-waits",
-        ],
-        |it| it.frames.unknown_ids_resolve = true,
-    ),
     misreads(
         "host-takes-the-result-of-both",
         &["reasonix/host-envelope/one-outcome-answers"],
-        r#""result":{"decision":"continue"},"error":{"#,
+        r#""reason":"not on a sunday"},"error":{"#,
         (r#","error":{"code":-32603,"message":"x"}"#, ""),
     ),
     misreads(
         "host-passes-over-null-errors",
         &["reasonix/host-envelope/null-error-answers-nothing"],
-        r#""decision":"continue"},"error":null"#,
+        r#""reason":"not on a sunday"},"error":null"#,
         (r#","error":null"#, ""),
     ),
     manner("host-takes-text-for-ids", &["reasonix/host-envelope/text-id-answers-nothing"], |it| {

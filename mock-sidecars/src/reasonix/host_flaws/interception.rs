@@ -57,6 +57,7 @@ pub(super) const FLAWS: &[Flaw] = &[
             "reasonix/host-interception/block-needs-no-reason",
             "reasonix/host-interception/block-reason-told",
             "reasonix/host-transport/noise-loses-no-answer",
+            "reasonix/host-transport/unended-answer-counts",
             "reasonix/host-slots/owner-blocks",
             "reasonix/host-slots/tool-owner-rules",
         ],

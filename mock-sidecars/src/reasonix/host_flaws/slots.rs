@@ -117,6 +117,7 @@ pub(super) const FLAWS: &[Flaw] = &[
         &[
             "reasonix/host-events/read-only",
             "reasonix/host-envelope/first-answer-counts",
+            "reasonix/host-envelope/late-answers-ignored",
             "reasonix/host-interception/permission-waits",
         ],
         |it| it.frames.unknown_ids_resolve = true,
