@@ -53,11 +53,11 @@ pub static FLAWS: &[Flaw] = &[
         Trigger::Receives(HANDSHAKE),
         Misdeed::Also("plugin: ready"),
     ),
-    flaw(
-        "refuses-with-a-result-as-well",
-        &["webcodex/wire/responses-well-formed", "webcodex/lifecycle/unknown-method-refused"],
-        Trigger::Says(r#"{"error":{"code":-32601}}"#),
-        Misdeed::Edit("\"error\"", "\"result\":null,\"error\""),
+    gives(
+        "gives-an-error-as-well",
+        &["webcodex/wire/responses-well-formed"],
+        "\"result\"",
+        "\"error\":null,\"result\"",
     ),
     flaw(
         "answers-what-was-never-asked",

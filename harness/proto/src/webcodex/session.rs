@@ -34,8 +34,8 @@ const fn answering(name: &'static str) -> Rule {
 
 /// Every line is one JSON object.
 pub static ONLY_FRAMES: Rule = rule("only-frames");
-/// Every frame is a response.
-pub static RESPONSES_WELL_FORMED: Rule = rule("responses-well-formed");
+/// Every frame is a response. What is no request may be refused without an id.
+pub static RESPONSES_WELL_FORMED: Rule = answering("responses-well-formed");
 /// A response has the id of a request, an integer as it was written.
 pub static IDS_ECHOED: Rule = answering("ids-echoed");
 /// There is one answer to a request, and nothing else.
