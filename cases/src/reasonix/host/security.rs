@@ -249,7 +249,8 @@ static LOGS: ScriptDef = tour("credentials-in-logs", |setting| {
     let script = ui::with(script, ONE).request("status", contract::UI_PUBLISH, &status).answer("status");
     let script =
         turn(script, TURN, "Hello").step(complains(format!("the key is {KEY}\n"))).step(Step::Alive).quiet();
-    stop(script.step(Step::Do(Order::Exit(1))).step(Step::Gone))
+    // A host that is asked for something more has taken in the end of its guest when that has failed.
+    stop(turn(script.step(Step::Do(Order::Exit(1))).step(Step::Gone), "behind", "Hello again"))
 });
 
 /// What the model says that must be shown as it is.
