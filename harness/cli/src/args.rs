@@ -723,7 +723,7 @@ pub(crate) enum ReportFormat {
 fn suite(name: &str) -> Result<&'static Suite, String> {
     sidecert_cases::suite(name).ok_or_else(|| {
         let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
-        format!("there is {}{}", names.join(" and "), did_you_mean(name, names.iter().copied()))
+        format!("the suites are {}{}", names.join(", "), did_you_mean(name, names.iter().copied()))
     })
 }
 

@@ -192,6 +192,6 @@ fn what_is_wrong_is_told_on_one_line_with_its_place() {
     complains(
         folder.path(),
         &[],
-        "sidecert.toml, line 1: suite: \"reasonix-v3\": there is reasonix-v1 and reasonix-v2; did you mean \"reasonix-v1\"?",
+        "sidecert.toml, line 1: suite: \"reasonix-v3\": the suites are reasonix-v1, reasonix-v2, webcodex-v1; did you mean \"reasonix-v1\"?",
     );
 }
