@@ -4,7 +4,7 @@
 use sidecert_proto::exchange::{Answer, Exchange};
 use sidecert_proto::requirement::{Accepts, Seen};
 use sidecert_proto::rpc::{self, Id, Outcome};
-use sidecert_proto::script::{Script, Step};
+use sidecert_proto::script::{Pattern, Script, Step, Within};
 use sidecert_proto::transcript::{Frame, Kind};
 use sidecert_proto::verdict::{Sight, Why};
 
@@ -44,6 +44,18 @@ pub(super) fn oddities<'f>(
     frames.into_iter().fold(Script::new(name), |script, (label, departs, frame)| {
         script.raw(label, departs, frame).step(Step::Fence { or_end: true })
     })
+}
+
+/// Waits for the answer to a request that a plugin serves, so that one that would serve the next one first does not; it is
+/// not waited for longer than something can be silent.
+pub(super) fn answered(label: &str) -> Step {
+    Step::Await { frame: Pattern::answer_to(label), within: Within::Silence }
+}
+
+/// The same, under an id as it is written.
+pub(super) fn answered_under(id: &str) -> Step {
+    let frame = Pattern::of(&format!(r#"{{"id":{id}}}"#)).unwrap_or(Pattern::Absent);
+    Step::Await { frame, within: Within::Silence }
 }
 
 /// A request under the id that its label stands for.

@@ -10,7 +10,7 @@ use sidecert_proto::verdict::Sight;
 use sidecert_proto::webcodex::contract::{INITIALIZE, TOOLS_LIST};
 use sidecert_proto::webcodex::{host, session};
 
-use super::sights::{NOT_SERVED, SERVED, SERVED_BY_ALL, all_became, became, oddities, request, runner};
+use super::sights::{self, NOT_SERVED, SERVED, SERVED_BY_ALL, all_became, became, oddities, request, runner};
 use super::{CALLING, HANDSHAKE, KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED, PROTOCOL, RESPONSE};
 
 const IN_ORDER: Seen = Seen("answered one after the other, in the order in which they were asked");
@@ -85,6 +85,7 @@ static CUT_REQUEST: ScriptDef = ScriptDef {
         Script::new("cut-request")
             .step(Step::Cut { at: vec![1, 12, 30, 45] })
             .request("cut", TOOLS_LIST, "{}")
+            .step(sights::answered("cut"))
             .fence()
     },
 };
@@ -121,18 +122,18 @@ static ODD_LINES: ScriptDef = ScriptDef {
     process: Process::Tour,
     needs: &[],
     build: |_| {
-        oddities(
+        let label = "carriage-return";
+        let request = request(label, TOOLS_LIST, "{}") + "\r";
+        let whole =
+            Script::new("odd-lines").raw(label, "a carriage return stands before its line feed", request);
+        let whole = whole.step(sights::answered(label)).step(Step::Fence { or_end: true });
+        whole.then(oddities(
             "odd-lines",
             [
-                (
-                    "carriage-return",
-                    "a carriage return stands before its line feed",
-                    request("carriage-return", TOOLS_LIST, "{}") + "\r",
-                ),
                 ("text", "it is no JSON", "{sidecert says hello".to_owned()),
                 ("blank", "it is blank", String::new()),
             ],
-        )
+        ))
     },
 };
 
@@ -172,12 +173,11 @@ static LARGE_IDS: ScriptDef = ScriptDef {
     needs: &[],
     build: |_| {
         let under = |id: &str| sidecert_proto::script::request(id, TOOLS_LIST, "{}");
-        oddities(
-            "large-ids",
-            [
-                ("beyond-32-bits", "its id does not follow the last one", under("4294967296")),
-                ("beyond-doubles", "its id does not follow the last one", under("9007199254740991")),
-            ],
-        )
+        let departs = "its id does not follow the last one";
+        let ids = [("beyond-32-bits", "4294967296"), ("beyond-doubles", "9007199254740991")];
+        ids.into_iter().fold(Script::new("large-ids"), |script, (label, id)| {
+            let asked = script.raw(label, departs, under(id)).step(sights::answered_under(id));
+            asked.step(Step::Fence { or_end: true })
+        })
     },
 };

@@ -93,7 +93,8 @@ fn each_flaw_fails_exactly_what_it_names_shared_or_alone() {
 /// What does not hold of a flaw, where it is checked with these options, shared and alone.
 fn held(suite: &Suite, flaw: &Flaw, options: &[&str]) -> Option<String> {
     let target = mock(suite.name, Some(flaw.name));
-    let options = [&["--profile", "reference"], options].concat();
+    // What should hold counts as well.
+    let options = [&["--profile", "reference", "--strict"], options].concat();
     let (shared, code, cause) = checked(suite.name, &options, &target);
     let (alone, _, cause_alone) = checked(suite.name, &[&options[..], &["--isolate"]].concat(), &target);
     let failing: BTreeSet<&str> =

@@ -109,7 +109,7 @@ pub(super) const ROWS: &[Requirement] = &[
     must("reasonix/host-ui/action-args-handed-on", Host)
         .says(
             "What the user gives with an action reaches its plugin, as texts by their names.",
-            &[Cite::Schema("/$defs/UIActionParams/properties/args")],
+            &[],
         )
         .accepts(&[observed(HANDED_ON)])
         .checked(After(&ARGS, args_handed_on)),

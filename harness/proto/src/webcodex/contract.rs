@@ -361,4 +361,5 @@ pub(super) mod wire_member {
     pub(in crate::webcodex) const TYPE: &str = "type";
     pub(in crate::webcodex) const TEXT: &str = "text";
     pub(in crate::webcodex) const READ_ONLY: &str = "readOnlyHint";
+    pub(in crate::webcodex) const DESTRUCTIVE: &str = "destructiveHint";
 }

@@ -68,7 +68,9 @@ pub fn declared(result: Node<'_>) -> BTreeSet<String> {
             declared.insert(format!("{INPUT}{name} {}", input.raw()));
         }
         let hints = tool.get(member::ANNOTATIONS);
-        if hints.and_then(|hints| hints.get(wire_member::READ_ONLY)?.as_bool()) == Some(true) {
+        let says = |hint: &str| hints.and_then(|hints| hints.get(hint)?.as_bool()) == Some(true);
+        // One that says that it may destroy something as well is taken at that word.
+        if says(wire_member::READ_ONLY) && !says(wire_member::DESTRUCTIVE) {
             declared.insert(format!("{READ_ONLY}{name}"));
         }
     }
