@@ -10,7 +10,7 @@ use sidecert_proto::requirement::Check::{After, Always};
 use sidecert_proto::requirement::{Accepts, Cite, Requirement, Seen, must};
 use sidecert_proto::rpc::{Id, Outcome};
 use sidecert_proto::script::{Process, Reply, Script, ScriptDef, Setting, Step, Template};
-use sidecert_proto::transcript::{Kind, Told};
+use sidecert_proto::transcript::Told;
 use sidecert_proto::verdict::{Sight, Why};
 
 use super::super::sights::{
@@ -18,6 +18,7 @@ use super::super::sights::{
     all_became, all_with_prefix, became, named, oddities, request,
 };
 use super::super::{KEPT_AS_OBSERVED, KEPT_AS_SPECIFIED};
+use super::rulings::all_came;
 use super::transport::read_nothing;
 use super::{
     DONE, ONE, PLAIN_TURN, TURN, came_of, intercept, lifecycle, observed, reacts, responses,
@@ -196,19 +197,19 @@ pub(super) const ROWS: &[Requirement] = &[
         )
         .accepts(responses::NO_ANSWER)
         .checked(After(&responses::ODD_ANSWERS, |x| {
-            responses::no_answer(x, &["both-outcomes", "no-outcome"], responses::NO_ANSWER)
+            all_came(x, &["both-outcomes", "no-outcome"], responses::NO_ANSWER)
         })),
     must("reasonix/host-envelope/null-error-answers-nothing", Host)
         .says("Nor is a response with a result and an error that is null.", &[])
         .accepts(responses::NO_ANSWER)
         .checked(After(&responses::ODD_ANSWERS, |x| {
-            responses::no_answer(x, &["null-error"], responses::NO_ANSWER)
+            all_came(x, &["null-error"], responses::NO_ANSWER)
         })),
     must("reasonix/host-envelope/text-id-answers-nothing", Host)
         .says("Nor is a response under the id of a call as a string: it is another id.", &[])
         .accepts(responses::NO_ANSWER)
         .checked(After(&responses::ODD_ANSWERS, |x| {
-            responses::no_answer(x, &["text-id"], responses::NO_ANSWER)
+            all_came(x, &["text-id"], responses::NO_ANSWER)
         })),
     must("reasonix/host-envelope/unknown-method-refused", Host)
         .says("A request for a method that there is not is refused as an unknown method.", &[ERROR])
@@ -560,8 +561,7 @@ fn two_answers(setting: &Setting<'_>) -> Script {
 
 /// Nobody answers these prompts before the session ends, so whatever has an answer by then was refused.
 fn surplus_refused(x: &Exchange<'_>) -> Sight {
-    let is_stop = |kind: &Kind<'_>| matches!(kind, Kind::Told { what: Told::Ask, label: Some(it), .. } if it == super::STOP);
-    let Some(end) = x.find(is_stop).map(|entry| entry.at) else { return super::never_came(x, super::STOP) };
+    let Some(end) = responses::asked_to_stop(x) else { return super::never_came(x, super::STOP) };
     let (mut refused, mut last) = (0, end);
     for at in 1..=PROMPTS {
         let label = prompt_of(at);

@@ -11,7 +11,7 @@ use sidecert_proto::script::{Pattern, Process, Reply, Script, ScriptDef, Setting
 use sidecert_proto::transcript::{Kind, Told};
 use sidecert_proto::verdict::{Sight, Why};
 
-use super::rulings::{CONTINUE, all_came, answer, came, does, input, not_provoked};
+use super::rulings::{BLOCK, CONTINUE, answer, came, does, input, not_provoked};
 use super::{
     BLOCKED, DONE, FAILED, ONE, STOP, ask, awaits, observed, outcome, say, session as begin, specified, stop,
     ui,
@@ -25,9 +25,6 @@ pub(super) const MEANWHILE: Seen = Seen("a later request was answered while the 
 pub(super) const PROMPT_ANSWERED: Seen = Seen("the prompt was answered");
 /// The prompt waited for the user until the end of the session.
 pub(super) const PROMPT_WAITED: Seen = Seen("the user was asked, and the session ended before an answer");
-
-/// What counts for nothing.
-const BLOCK: &str = r#"{"decision":"block","reason":"not on a sunday"}"#;
 
 /// Answers that are none: the turn, what makes it none, and the frame.
 const ODD: [(&str, &str, &str); 4] = [
@@ -127,11 +124,6 @@ pub(super) static LEFT_OPEN: ScriptDef = ScriptDef {
 
 // ---- sights ----
 
-/// What came of the turns with these odd answers.
-pub(super) fn no_answer(x: &Exchange<'_>, labels: &[&str], accepts: &[Accepts]) -> Sight {
-    all_came(x, labels, accepts)
-}
-
 /// Whether a late ruling left the next turn alone.
 pub(super) fn late_ignored(x: &Exchange<'_>) -> Sight {
     match came(x, "late") {
@@ -147,7 +139,7 @@ pub(super) fn late_ignored(x: &Exchange<'_>) -> Sight {
 }
 
 /// When the session was asked to end.
-fn asked_to_stop(x: &Exchange<'_>) -> Option<u64> {
+pub(super) fn asked_to_stop(x: &Exchange<'_>) -> Option<u64> {
     let is_it =
         |kind: &Kind<'_>| matches!(kind, Kind::Told { what: Told::Ask, label: Some(it), .. } if it == STOP);
     x.find(is_it).map(|entry| entry.at)
